@@ -114,6 +114,10 @@ def test_directions_and_kinematic_units_of_fluxes(tmp_path):
         dataset["rain"] = ((), 8.64, {"units": "mm day-1", "standard_name": name})
         case, _ = read_cf_netcdf(save(dataset, tmp_path / f"{name}.nc"), mapping)
         np.testing.assert_allclose(fluxes_at(case).freshwater_flux, sign * 1e-4, rtol=1e-12)
+    dataset["rain_too"] = dataset["rain"].assign_attrs(standard_name="water_flux_into_sea_water")
+    dataset["rain"].attrs["standard_name"] = "water_flux_into_sea_water"
+    with error_naming(FileFormatError, "freshwater_flux rain rain_too fluxes"):
+        read_cf_netcdf(save(dataset, tmp_path / "two.nc"))
     # The model divides by the density and heat capacity of the file: what it stated comes back.
     dataset, density, capacity = cf_dataset(), 1035.0, 4181.3
     dataset.attrs.update({"reference_density": density, "heat_capacity": capacity})

@@ -282,7 +282,8 @@ def _fluxes(
     """
     fluxes = {}
     of_water = {"density": float(water.reference_density), "heat_capacity": float(water.heat_capacity)}
-    names = {flux: mapping.fluxes.get(flux, _name_of_flux(file, flux)) for flux in FLUXES}
+    found = {flux: _name_of_flux(file, flux) for flux in FLUXES if flux not in mapping.fluxes}
+    names = {flux: mapping.fluxes.get(flux, found.get(flux)) for flux in FLUXES}
     has_sun = names["shortwave_flux"] is not None
     for flux, name in names.items():
         key, unit = quantity_of(flux).name, mapping.units.get(flux)
@@ -301,12 +302,10 @@ def _fluxes(
 
 
 def _name_of_flux(file: "xr.Dataset", flux: str) -> str | None:
-    entry = quantity_of(flux)
-    standard = entry.standard_name or "none of them"
-    if entry.name in file:
-        return entry.name
-    items = file.variables.items()
-    return next((str(name) for name, var in items if var.attrs.get("standard_name") == standard), None)
+    """Name in the file of a flux, by its own or its CF standard name; `FileFormatError` for several."""
+    entry, advice = quantity_of(flux), f"choose one in the mapping (fluxes: {flux})"
+    variable = find_variable(file, flux, (entry.name,), (entry.standard_name or "none of them",), advice)
+    return None if variable is None else str(variable.name)
 
 
 def _times_of(file: "xr.Dataset", variable: "xr.DataArray", mapping: Mapping) -> "xr.DataArray":
