@@ -71,6 +71,26 @@ def test_a_twin_is_recovered(fit, fitted):
 
 
 @pytest.mark.long
+def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
+    values = fit.run.columns.values.copy()  # type: ignore
+    strange = [2, 5]
+    values[:, strange] = surface_temperature(30.0 * TRUTH, CORRECTION)[:, strange]
+    run = dataclasses.replace(fit.run, columns=dataclasses.replace(fit.run.columns, values=values))
+    found = {}
+    for scale in (None, 0.01):
+        other = MapFit(run, SETTINGS.model_copy(update={"misfit_scale": scale}))
+        progress = fit_map(other, 10, ThisProcess())
+        found[scale] = float(other.values(progress.x)[0])
+        assert progress.losses[-1] < 0.3 * progress.losses[0]
+        u = np.linspace(0.0, 4.0, 9) * (scale or 1.0) ** 2
+        slope = (other.contribution(u + 1e-9) - other.contribution(u)) / 1e-9
+        flat = Equations(u, np.zeros((2, u.size)), np.zeros((2, 2, u.size)))
+        np.testing.assert_allclose(other.weight(flat), slope, rtol=1e-5)
+    assert found[None] > 1.5 * TRUTH
+    assert found[0.01] == pytest.approx(TRUTH, rel=0.01)
+
+
+@pytest.mark.long
 def test_equations_are_those_of_differences(fit):
     diffusivity, correction = 1e-2, np.linspace(20.0, -20.0, N)
     x = np.asarray(fit.free.to_unconstrained({"diffusivity": diffusivity}))
@@ -91,7 +111,7 @@ def test_equations_are_those_of_differences(fit):
     np.testing.assert_allclose(found.matrix, matrix, rtol=1e-4, atol=1e-9)
 
 
-def test_a_step_is_that_of_all_equations_together():
+def test_a_step_is_that_of_all_equations_together(fit):
     random, n, m, damping = np.random.default_rng(0), 7, 3, 0.3
     jacobian = 0.2 * random.standard_normal((m + 1, 20, n))
     residuals = 0.1 * random.standard_normal((20, n))
@@ -109,7 +129,7 @@ def test_a_step_is_that_of_all_equations_together():
     expected = np.linalg.solve(whole, -right)
     zero, equations = np.zeros(n), Equations(np.zeros(n), gradient, matrix)
     progress = Progress(np.zeros(m), zero, equations, area, np.ones(1), dampings)
-    shared, own = progress.step()
+    shared, own = progress.step(fit)
     assert np.abs(expected[:m]).max() < 0.5  # or the step is shortened
     np.testing.assert_allclose(shared, expected[:m], rtol=1e-9)
     np.testing.assert_allclose(own, expected[m:], rtol=1e-9)

@@ -1,14 +1,20 @@
 """Calibration on a map: a heat flux correction for every column, and shared parameters.
 
-    u_i = mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2,    loss = sum_i a_i u_i / sum_i a_i
+    u_i = mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2,    loss = sum_i a_i rho(u_i) / sum_i a_i
 
 over the times with observations. T_i is the temperature of the uppermost cell, a_i the area of a column, q_i
-its correction, which is constant in time. Columns are independent: m + 1 tangents, each for all columns at
-once, give the Jacobian by the n corrections and the m shared parameters. Corrections are eliminated column by
-column, which leaves m equations (Gauss-Newton with Levenberg-Marquardt damping). Sums over columns are in
-order: iterates do not depend on the number of workers.
+its correction, which is constant in time. rho(u) = u, or c^2 log(1 + u / c^2) with a scale c: a column that
+the model cannot follow then has little effect on the shared parameters. Columns are independent: m + 1
+tangents, each for all columns at once, give the Jacobian by the n corrections and the m shared parameters.
+Corrections are eliminated column by column, which leaves m equations (Gauss-Newton with Levenberg-Marquardt
+damping). With a scale, columns have the weight rho'(u_i) / (1 + h_i / H) in these besides their area, where
+h_i is the mean square derivative by all shared parameters, and H its median over all columns, times `STEEP`:
+few columns that change abruptly, with derivatives up to a million times those of the others, would dominate
+the step. Sums over columns are in order: iterates do not depend on the number of workers.
 
-Source: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection.
+Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection; Holland and Welsch
+(1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares; Hampel et al.
+(1986), Robust statistics, ch. 6, on leverage.
 """
 
 import dataclasses
@@ -44,6 +50,8 @@ BLOCK = 64
 """Columns that are evaluated together."""
 LARGEST_CHANGE = 0.5
 """Largest change of an unconstrained shared parameter in one step."""
+STEEP = 10.0
+"""Mean square derivative of a column over the median, above which it counts less for shared parameters."""
 LARGEST_CORRECTION = 150.0
 """Largest change of a correction in one step [W m-2]."""
 _FIRST_DAMPING, _DAMPINGS = 4e-2, (1e-4, 1e8)
@@ -58,7 +66,7 @@ class MapFit:
 
     Args:
         run: run of the map; its output variables are ignored, residuals are taken at the ends of its frames.
-        settings: shared parameters, penalty of the corrections, and spin-up.
+        settings: shared parameters, penalty of the corrections, scale of the misfit, and spin-up.
     """
 
     run: MapRun
@@ -73,6 +81,20 @@ class MapFit:
     def times(self) -> np.ndarray:
         """Ends of the frames to use [s]."""
         return self.run.times[self.run.times > self.settings.start]
+
+    def contribution(self, mean_square: np.ndarray) -> np.ndarray:
+        """Contribution rho(u) of each column to the loss, from its mean square u with the penalty [K2]."""
+        scale = self.settings.misfit_scale
+        return mean_square if scale is None else scale**2 * np.log1p(mean_square / scale**2)
+
+    def weight(self, equations: "Equations") -> np.ndarray:
+        """Weight of each column in the equations of the shared parameters, besides its area [1]."""
+        scale = self.settings.misfit_scale
+        if scale is None:
+            return np.ones_like(equations.mean_square)
+        slope = np.trace(equations.matrix[:-1, :-1])
+        steep = STEEP * np.median(slope[slope > 0.0]) if np.any(slope > 0.0) else 1.0
+        return 1.0 / (1.0 + equations.mean_square / scale**2) / (1.0 + slope / steep)
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """The shared parameters, each in its own unit."""
@@ -178,15 +200,16 @@ class Progress(NamedTuple):
         """The lowest loss so far [K2]."""
         return float(self.losses.min(initial=np.inf))
 
-    def step(self) -> tuple[np.ndarray, np.ndarray]:
+    def step(self, fit: MapFit) -> tuple[np.ndarray, np.ndarray]:
         """Steps of the shared parameters and corrections to the minimum of the damped quadratic model."""
         gradient, matrix = self.equations.gradient, self.equations.matrix
+        weight = self.weight * fit.weight(self.equations)
         diagonal = matrix[-1, -1] * (1.0 + self.damping[1:])
         inverse = np.where(diagonal > 0.0, 1.0 / np.where(diagonal > 0.0, diagonal, 1.0), 0.0)
         border = matrix[:-1, -1]  # (m, n)
-        reduced = np.sum(self.weight * (matrix[:-1, :-1] - border[:, None] * border[None] * inverse), axis=-1)
-        reduced += self.damping[0] * np.diag(np.sum(self.weight * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
-        right = np.sum(self.weight * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
+        reduced = np.sum(weight * (matrix[:-1, :-1] - border[:, None] * border[None] * inverse), axis=-1)
+        reduced += self.damping[0] * np.diag(np.sum(weight * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
+        right = np.sum(weight * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
         shared = -np.linalg.lstsq(reduced, right, rcond=1e-12)[0]
         shared *= min(1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300))
         change = -(gradient[-1] + shared @ border) * inverse
@@ -206,7 +229,7 @@ class Progress(NamedTuple):
             area = np.where(np.isinf(misfit), 0.0, np.cos(np.deg2rad(fit.run.columns.latitude)))
             weight = area / area.sum()
         used = weight > 0.0
-        loss = float(np.sum(weight[used] * misfit[used]))
+        loss = float(np.sum(weight[used] * fit.contribution(misfit[used])))
         is_better = np.append(loss < self.loss, misfit < self.equations.mean_square)
         damping = np.clip(self.damping * np.where(is_better, _SHRINKAGE, _GROWTH), *_DAMPINGS)
         x, correction, equations = (x, correction, equations) if is_better[0] else self[:3]
@@ -246,7 +269,7 @@ def fit_map(
         progress = read_tree(path, fit.identity(), like, "calibration on a map")
         report(progress)
     while progress.losses.size < n_iterations:
-        shared, change = progress.step()
+        shared, change = progress.step(fit)
         x, correction = progress.x + shared, progress.correction + change
         parts = engine.map(work, [(each, x, correction[each]) for each in blocks])
         joined = (np.concatenate(each, axis=-1)[..., :n] for each in zip(*parts, strict=True))

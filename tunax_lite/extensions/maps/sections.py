@@ -287,6 +287,11 @@ class MapCalibrationSection(Section):
     """Calibration of a map: a heat flux correction for each column, and parameters for all columns."""
 
     penalty: float = key("misfit added per W m-2 of correction [K m2 W-1]", 0.002, ge=0.0)
+    misfit_scale: float | None = key(
+        "root mean square misfit of a column above which it counts less [K]; null where all count in full",
+        None,
+        gt=0.0,
+    )
     start: float = key("time up to which the misfit does not count [s]", 0.0, ge=0.0)
     parameters: dict[str, FreeParameterSection] = key(
         "of the closure, the same in all columns, by dotted name", min_length=1
