@@ -86,6 +86,13 @@ def test_a_wrong_checksum_is_refused(tmp_path, monkeypatch):
     assert resolve(str(path)) == path
 
 
+def test_a_folder_that_is_searched_twice_is_named_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError) as caught:
+        resolve("met.csv", tmp_path)
+    assert str(caught.value).count("met.csv") == 2  # the given path, and where it was searched
+
+
 def test_plain_paths_start_from_the_base_and_unknown_names_suggest_known_ones(tmp_path):
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "a.nc").touch()

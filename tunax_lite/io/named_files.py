@@ -70,7 +70,7 @@ def resolve(name_or_path: str, base: Path | None = None) -> Path:
     for candidate in (*candidates, *starts):
         if os.path.isfile(candidate) or is_store(candidate):
             return candidate
-    places = [shortened(place.absolute()) for place in candidates]
+    places = dict.fromkeys(shortened(place.absolute()) for place in candidates)
     listed = os.environ.get(ENVIRONMENT_VARIABLE) or "not set"
     below = f", nor below ${ENVIRONMENT_VARIABLE} ({listed})" if starts else ""
     raise FileNotFoundError(
