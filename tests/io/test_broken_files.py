@@ -160,7 +160,7 @@ def test_broken_cf_files(tmp_path):
         changed(dict(changes)).to_netcdf(path, engine="netcdf4")
         read = lambda path=path, mapping=mapping: read_cf_netcdf(path, Mapping(**mapping))  # noqa: E731
         rows.append((read, f"{path.name} {parts}"))
-    rows.append((lambda: read_trajectory(tmp_path / "0.nc"), "0.nc closure_state"))
+    rows.append((lambda: read_trajectory(tmp_path / "0.nc"), "0.nc run"))
     assert not wrong(rows, tmp_path)
 
 

@@ -59,6 +59,9 @@ def read_trajectory(path, *, every: int = 1) -> Trajectory:
             closure.
     """
     file = read_netcdf(path, at={"time": slice(None, None, every)})
+    if "closure_state" not in file.attrs:
+        advice = "give a file of `tunax-lite run` or write_trajectory"
+        raise error_in(file, "file", "a file of a run", f"another one, with {listing(file)}", advice)
     if SELECTED in file.attrs:
         got, advice = f"one with {file.attrs[SELECTED]} alone", "run without output.variables"
         raise error_in(file, "file", "a file of a run with all variables", got, advice)
@@ -66,7 +69,7 @@ def read_trajectory(path, *, every: int = 1) -> Trajectory:
         # Convert dates of a dataset back to seconds since the start.
         seconds = seconds_since(read_time(file["time"]), file.attrs["start_time"])
         file = file.assign_coords(time=seconds)
-    cls = _find_state_class(file, str(file.attrs.get("closure_state", "")))
+    cls = _find_state_class(file, str(file.attrs["closure_state"]))
 
     def closure_state(cls: type[closures.AbstractCloState], attribute: str) -> closures.AbstractCloState:
         fields = {}
