@@ -153,6 +153,8 @@ def _import_session():
 
     if not gc.isenabled():
         gc.freeze()
-        gc.set_threshold(50_000)  # the default takes a thirtieth of a short run, most of it in JAX's tracing
+        gc.set_threshold(
+            50_000, 50
+        )  # JAX's tracing makes many permanent objects, which each collection visits
         gc.enable()
     return session
