@@ -15,8 +15,9 @@ import tunax_lite as tl
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
+from tunax_lite._types import InputWarning
 from tunax_lite.calibration import posterior
-from tunax_lite.calibration.posterior import NUTS, Laplace, Likelihood
+from tunax_lite.calibration.posterior import NUTS, Laplace, Likelihood, TemperedSMC
 from tunax_lite.calibration.posterior.infer import (
     effective_number,
     laplace_moments,
@@ -24,7 +25,7 @@ from tunax_lite.calibration.posterior.infer import (
     paths_as_in_prior,
     write_summary,
 )
-from tunax_lite.calibration.posterior.samplers import mixing, sample_chains
+from tunax_lite.calibration.posterior.samplers import mixing, sample_chains, temper
 from tunax_lite.calibration.problem import Problem
 from tunax_lite.runtime.engine import ThisProcess
 
@@ -70,6 +71,29 @@ def test_laplace_and_nuts_find_the_exact_posterior_of_a_linear_model():
     assert (np.abs(flat.mean(axis=0) - mean) < 4.0 * deviation / np.sqrt(sizes)).all()
     across = np.outer(deviation, deviation)
     np.testing.assert_allclose(np.cov(flat.T) / across, covariance / across, atol=0.2)
+
+
+def test_particles_from_the_prior_find_the_exact_posterior_of_a_linear_model():
+    matrix, observed, mean, covariance = linear_problem()
+    make, exponents = lambda: (of_line, (jnp.asarray(matrix), jnp.asarray(observed))), list[float]()
+    keep = lambda fraction, state: exponents.append(fraction)  # noqa: E731
+    draws, n = temper(TemperedSMC(1000), make, 3, ThisProcess(), keep)
+    assert exponents == sorted(exponents) and exponents[n - 1 :] == [1.0, 1.0]
+    deviation = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose((draws.mean(axis=0) - mean) / deviation, 0.0, atol=0.15)
+    across = np.outer(deviation, deviation)
+    np.testing.assert_allclose(np.cov(draws.T) / across, covariance / across, atol=0.2)
+
+
+def rough(x):
+    """Log likelihood with a maximum in every thousandth, at which no random step ends."""
+    return -1e6 * jnp.sum(jnp.sin(1e3 * jnp.pi * x) ** 2)
+
+
+def test_particles_that_stay_together_are_noted():
+    with pytest.warns(InputWarning):
+        draws, _ = temper(TemperedSMC(50, n_moves=1), lambda: (rough, ()), 2, ThisProcess(), lambda *_: None)
+    assert len(np.unique(draws, axis=0)) < 25
 
 
 def test_chains_go_on_draw_by_draw(tmp_path):
@@ -139,13 +163,15 @@ def test_what_breaks_down_is_no_draw_and_counts():
     arguments = jnp.zeros((8, 3)), jnp.zeros(8)  # nothing is observed: a prior with an end
     make, start, engine = lambda: (of_line, arguments), (np.zeros(3), np.eye(3)), ThisProcess(2)
     draws, is_divergent = sample_chains(NUTS(100, 150), make, *start, engine=engine)
-    assert (draws[..., 0] < 1.5).all() and is_divergent.sum() > 0
+    particles, _ = temper(TemperedSMC(100), make, 3, engine, lambda fraction, state: None)
+    assert (draws[..., 0] < 1.5).all() and (particles[:, 0] < 1.5).all() and is_divergent.sum() > 0
 
 
 def test_samplers_need_cases_that_are_not_padded():
     target = dataclasses.replace(noisy_twin(1).target, padded=(99, 99))
-    with error_naming(ValueError, "misfit.padded"):
-        posterior.infer(MODEL, FREE, [target], NUTS())
+    for method in (NUTS(), TemperedSMC()):
+        with error_naming(ValueError, "misfit.padded"):
+            posterior.infer(MODEL, FREE, [target], method)
 
 
 @pytest.mark.long  # of a linear model: above

@@ -169,7 +169,7 @@ def calibrate(
 def posterior(
     config: options.Config,
     method: Annotated[
-        Literal["laplace", "nuts"] | None,
+        Literal["laplace", "nuts", "smc"] | None,
         Option(help="Method with its default settings; by default that of the configuration."),
     ] = None,
     parameters: Annotated[
@@ -189,7 +189,7 @@ def posterior(
     """Compute the distribution of the free parameters; write posterior.nc, posterior.yaml and figures.
 
     CONFIG is that of the calibration; its section `posterior` sets the method. --resume continues
-    interrupted chains of NUTS with the same draws; laplace starts again.
+    interrupted chains of NUTS with the same draws; other methods start again.
     """
 
 

@@ -10,7 +10,7 @@ from .._types import JSON
 from ..calibration import Adam
 from ..calibration.methods import AbstractMethod
 from ..calibration.parameters import FreeParameter, FreeParameters
-from ..calibration.posterior import NUTS, Laplace, Likelihood
+from ..calibration.posterior import NUTS, Laplace, Likelihood, TemperedSMC
 from ..calibration.priors import CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..calibration.target import AbstractScale, AbstractScore
 from .builder import BY_HAND, choice, one_of, section_of
@@ -158,9 +158,9 @@ class PosteriorSection(Section):
     Without `noise` and `n_observations`, both are estimated from the residuals of the best fit.
     """
 
-    method: choice(section_of(Laplace, "laplace"), section_of(NUTS, "nuts")) = key(  # pyright: ignore[reportInvalidTypeForm]
-        "normal distribution at the best fit, or sampled", "laplace", validate_default=True
-    )
+    method: choice(  # pyright: ignore[reportInvalidTypeForm]
+        section_of(Laplace, "laplace"), section_of(NUTS, "nuts"), section_of(TemperedSMC, "smc")
+    ) = key("normal distribution at the best fit, or sampled", "laplace", validate_default=True)
     n_iterations: int = key("evaluations to find the most probable values", 30, ge=1)
     noise: float | None = key("standard deviation, in units of the scale of the misfit", None, gt=0.0)
     n_observations: float | None = key("independent observations in all cases together", None, gt=0.0)

@@ -215,7 +215,7 @@ def _error_rows(run: RunFolder) -> Iterator[dict[str, object]]:
                 }
 
 
-_METHODS = {"nuts": "NUTS", "laplace": "Laplace"}
+_METHODS = {"nuts": "NUTS", "laplace": "Laplace", "smc": "Tempered SMC"}
 
 
 def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:

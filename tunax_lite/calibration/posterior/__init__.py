@@ -14,12 +14,13 @@ from .infer import (
     members_of_file,
     start_from,
 )
-from .samplers import NUTS
+from .samplers import NUTS, TemperedSMC
 
 __all__ = [
     "NUTS",
     "Laplace",
     "Likelihood",
+    "TemperedSMC",
     "infer",
     "intervals",
 ]

@@ -55,9 +55,11 @@ from .samplers import (
     NUTS,
     LogDensity,
     Report,
+    TemperedSMC,
     mixing,
     optional_module,
     sample_chains,
+    temper,
 )
 
 if TYPE_CHECKING:
@@ -203,9 +205,10 @@ _NINETY_PERCENT = -1.6448536269514722, 1.6448536269514722
 """Ends of the middle 90 % of a standard normal distribution."""
 
 
-def check_packages(method: Laplace | NUTS) -> None:
+def check_packages(method: Laplace | NUTS | TemperedSMC) -> None:
     """Raise `ImportError` with the command to install it if a method lacks an optional package."""
-    for name in ("blackjax", "arviz_stats.base") if isinstance(method, NUTS) else ():
+    needed = {NUTS: ("blackjax", "arviz_stats.base"), TemperedSMC: ("blackjax",)}
+    for name in needed.get(type(method), ()):
         optional_module(name)
 
 
@@ -214,7 +217,7 @@ def infer(
     model: Model,
     free_parameters: FreeParameters | ParameterTable,
     targets: Sequence[Target],
-    method: Laplace | NUTS | None = None,
+    method: Laplace | NUTS | TemperedSMC | None = None,
     *,
     likelihood: Likelihood | None = None,
     start: UnconstrainedVector | None = None,
@@ -235,7 +238,7 @@ def infer(
         start: unconstrained vector from which to search for the mode; by default the first guess.
         n_iterations: most evaluations of that search, which is repeated if the likelihood is estimated.
         folder: for the chains of NUTS. Nothing else is saved: the caller writes the returned dataset.
-        resume: continue the chains in the folder, with bit-identical draws; `Laplace` starts again.
+        resume: continue the chains in the folder, with bit-identical draws; other methods start again.
         overwrite: start anew in a folder that holds chains or a posterior.
         engine: computes cases, then chains; by default this process, two at a time. Results do not depend on
             it.
@@ -250,16 +253,16 @@ def infer(
         parameter in units of its prior, also where the prior correlates the numbers of a vector.
 
     Raises:
-        ValueError: inconsistent settings, padded targets with NUTS, a folder that holds a posterior
+        ValueError: inconsistent settings, padded targets with NUTS or SMC, a folder that holds a posterior
             (without `resume` or `overwrite`) or a different one (with `resume`), or residuals at the start
             from which no likelihood can be estimated.
-        ImportError: NUTS without its optional packages.
+        ImportError: NUTS or SMC without their optional packages.
         FloatingPointError: the start has no finite loss and Jacobian.
     """
     method = Laplace() if method is None else method
     check_packages(method)
-    if isinstance(method, NUTS) and any(each.padded is not None for each in targets):
-        raise ValueError("NUTS needs unpadded cases; leave misfit.padded out.")
+    if not isinstance(method, Laplace) and any(each.padded is not None for each in targets):
+        raise ValueError("NUTS and SMC need unpadded cases; leave misfit.padded out.")
     folder = None if folder is None else Path(folder)
     if folder is not None:
         chains = sorted(folder.glob("posterior_chain_*.eqx"))
@@ -295,12 +298,14 @@ def infer(
         x = jnp.asarray(result.history.x[result.history.best_iteration])
     mode = np.asarray(x)
     information, covariance = laplace_moments(evaluator.for_problem(problem)(x).matrix, problem.prior_weight)
-    mean, of_chains = mode, {}
+    make, of_chains = functools.partial(log_likelihood, problem), {}
     if isinstance(method, Laplace):
         about, random = {"method": "laplace"}, np.random.default_rng(method.seed)
         draws = random.multivariate_normal(mode, covariance, method.n_draws, method="cholesky")[None]
+    elif isinstance(method, TemperedSMC):
+        particles, n_exponents = temper(method, make, mode.size, engine, report)
+        about, draws = {"method": "smc", "n_exponents": n_exponents}, particles[None]
     else:
-        make = functools.partial(log_likelihood, problem)
         options = {"engine": engine, "folder": folder, "parts": parts, "report": report}
         draws, is_divergent = sample_chains(method, make, mode, covariance, **options)
         about, (sizes, r_hat) = {"method": "nuts", "n_divergent": int(is_divergent.sum())}, mixing(draws)
@@ -308,6 +313,8 @@ def infer(
             "effective_size": described("parameter", sizes, "effective sample size"),
             "r_hat": described("parameter", r_hat, "rank-normalised split R-hat"),
         }
+    mean = mode
+    if not isinstance(method, Laplace):  # from the draws, instead of those of the approximation
         flat = draws.reshape(-1, mode.size)
         mean, covariance = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
     root = free.root_of_correlation()

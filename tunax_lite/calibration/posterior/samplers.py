@@ -1,15 +1,20 @@
-"""NUTS, of blackjax, on parallel chains that are saved.
+"""NUTS on parallel chains that are saved, and tempered sequential Monte Carlo, both of blackjax.
 
 The posterior density is that of a standard normal prior times the likelihood, which is 0 for a failed run.
 
-The inverse mass matrix is initially the covariance of the Laplace approximation, so that trajectories
+NUTS: the inverse mass matrix is initially the covariance of the Laplace approximation, so that trajectories
 have the right directions and scales. Each window of the warm-up combines the covariance of its draws with the
 previous matrix, which counts as n + 10 draws for n parameters. A trajectory that becomes non-finite, or whose
 energy error exceeds 1000, ends there and counts as divergent; earlier states on it may still be drawn.
+
+SMC: particles start as draws from the prior. The likelihood is raised to an exponent that increases from 0 to
+1, each time so far that the effective number of particles falls to half. They are resampled, then moved by a
+random walk whose steps have 2.38²/n times their covariance in n dimensions.
 """
 
 import dataclasses
 import functools
+import math
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from ..._types import warn_of_input
 from ...declarations import check_settings, named, setting
 from ...runtime import compile_program
 from ...runtime.compilation import Program, Shared
@@ -34,7 +40,9 @@ MakeLikelihood = Callable[[], tuple[LogDensity, PyTree]]
 Report = Callable[[float, str], None]
 """Called with the completed fraction of the work, and a short description of its state."""
 _IMPOSSIBLE = -1e20
-"""Log likelihood of a failed run; finite, so that energies and gradients are."""
+"""Log likelihood of a failed run; finite, because SMC multiplies it with an exponent of zero."""
+_FEWEST_DIFFERENT = 0.5
+"""Fraction of distinct particles below which a note is printed; nearly all differ if steps are accepted."""
 _FIRST_STEP = 0.5
 """Initial step size; below 2 it is stable for a normal density with the inverse mass matrix as covariance."""
 _DOUBLINGS = 6
@@ -66,9 +74,83 @@ class NUTS:
         check_settings(self)
 
 
+@named("smc")
+@dataclasses.dataclass(frozen=True)
+class TemperedSMC:
+    """Sequential Monte Carlo from the prior to the posterior, without gradients; finds several modes.
+
+    Args:
+        n_draws: number of particles, at least twice the number of parameters.
+        n_moves: random steps of each particle at each exponent of the likelihood.
+        seed: seed of all random numbers.
+    """
+
+    n_draws: int = setting(500, at_least=4)
+    n_moves: int = setting(20, at_least=1)
+    seed: int = setting(0, at_least=0)
+
+    def __post_init__(self):
+        check_settings(self)
+
+
 def optional_module(name: str) -> Any:  # an untyped module
     """Import a module of blackjax or arviz_stats; `ImportError` with the command to install it."""
-    return needed(name, "NUTS", "or use the method laplace")
+    return needed(name, "NUTS or SMC", "or use the method laplace")
+
+
+def temper(
+    method: TemperedSMC, likelihood: MakeLikelihood, n: int, engine: AbstractEngine, report: Report
+) -> tuple[np.ndarray, int]:
+    """Return particles `(n_draws, n)` of the posterior of `n` parameters, and the number of exponents.
+
+    Raises `ValueError` for too few particles to estimate their covariance. Warns if many particles are equal:
+    resampling copies them, and copies whose random steps are all rejected stay equal.
+    """
+    if method.n_draws < 2 * n:
+        raise ValueError(
+            f"smc: expected n_draws of at least {2 * n} for {n} parameters, got {method.n_draws}."
+        )
+    program, random = _Program(method, likelihood), np.random.default_rng(method.seed)
+    particles = jnp.asarray(random.standard_normal((method.n_draws, n)))
+    weights = jnp.full_like(particles[:, 0], 1.0 / method.n_draws)
+    state, exponents = jax.device_get((particles, weights, jnp.zeros_like(weights[0]))), [0.0]
+    while True:
+        key = jax.random.fold_in(jax.random.PRNGKey(method.seed), len(exponents))
+        (state,) = engine.map(program, [(_raise_exponent, np.asarray(key), state)])
+        exponents.append(float(state[2]))
+        report(exponents[-1], f"exponent {exponents[-1]:.3g} of the likelihood")
+        if exponents[-2] == 1.0:  # the particles have moved at an exponent of 1, with equal weights
+            break
+    particles = np.asarray(state[0], float)
+    n_different = len(np.unique(particles, axis=0))
+    if n_different < _FEWEST_DIFFERENT * method.n_draws:
+        warn_of_input(
+            [
+                f"smc: only {n_different} of {method.n_draws} particles differ, because most random steps "
+                "were rejected; choose more n_moves, or the method nuts"
+            ]
+        )
+    return particles, len(exponents) - 2
+
+
+def _raise_exponent(method: TemperedSMC, log_likelihood: LogDensity, key: Array, state: tuple) -> tuple:
+    """Resample and move the particles, then raise the exponent; the state is particles, weights, exponent."""
+    blackjax, (particles, weights, _) = optional_module("blackjax"), state
+    walk, covariance = blackjax.mcmc.random_walk, jnp.cov(particles, rowvar=False, aweights=weights)
+    covariance = jnp.atleast_2d(covariance)
+    step = walk.normal(2.38 / math.sqrt(len(covariance)) * jnp.linalg.cholesky(covariance))
+    smc = blackjax.adaptive_tempered_smc(
+        _log_prior,
+        log_likelihood,
+        functools.partial(walk.build_additive_step(), random_step=step),
+        walk.init,
+        {},
+        blackjax.smc.resampling.systematic,
+        target_ess=0.5,
+        num_mcmc_steps=method.n_moves,
+    )
+    after, _ = smc.step(key, blackjax.smc.tempered.TemperedSMCState(*state))
+    return tuple(after)
 
 
 class ChainState(NamedTuple):
@@ -176,14 +258,18 @@ def _draw(
     return ChainState._make((*after, *settings)), *new
 
 
+def _log_prior(x: Array) -> Array:
+    return -0.5 * x @ x
+
+
 def _log_posterior(log_likelihood: LogDensity, x: Array) -> Array:
-    return -0.5 * x @ x + log_likelihood(x)
+    return _log_prior(x) + log_likelihood(x)
 
 
 class _Program:
     """Calls `function(method, log_likelihood, *arrays)`, compiled once per process for equal shapes."""
 
-    def __init__(self, method: NUTS, likelihood: MakeLikelihood):
+    def __init__(self, method: NUTS | TemperedSMC, likelihood: MakeLikelihood):
         self._method, self._make = method, likelihood
         self._programs, self._compiling = Shared[Program](), threading.Lock()
 
