@@ -81,22 +81,9 @@ def test_a_restart_names_what_differs(invoke, tmp_path):  # noqa: F811
 
 @pytest.mark.long
 def test_a_restart_is_not_moved_to_another_date(invoke, tmp_path):  # noqa: F811
-    short = [
-        "--set",
-        "case.observations=null",
-        "--set",
-        "case.temperature=12.0",
-        "--set",
-        "case.salinity=35.0",
-    ]
-    short += [
-        "--set",
-        "case.interior={}",
-        "--set",
-        "time.duration=3600",
-        "--set",
-        "time.output_interval=3600",
-    ]
+    changes = ["case.observations=null", "case.temperature=12.0", "case.salinity=35.0", "case.interior={}"]
+    changes += ["time.duration=3600", "time.output_interval=3600"]
+    short = [word for change in changes for word in ("--set", change)]
     invoke("run", STATION, *short, "--output", "one.nc")
     shifted = ["--set", "case.start_time=2015-03-02T00:00:00", "--restart", "one.nc", "--output", "two.nc"]
     error = invoke("run", STATION, *short, *shifted, code=2).stderr
