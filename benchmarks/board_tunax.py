@@ -47,7 +47,7 @@ def background(target: Target) -> dict[str, float]:
 
 def run(tunax: Any, protocol: ProtocolSection, target: Target, fluxes: tuple[float, float, float]) -> float:
     """Root mean square error of temperature of the simulation with Tunax [K]."""
-    case, eos, step = target.case, target.case.equation_of_state, protocol.time_step
+    case, eos, step = target.case, target.case.equation_of_state, protocol.dt
     assert isinstance(eos, LinearEquationOfState)
     depth = float(case.grid.depth)
     grid = tunax.Grid.linear(round(depth / protocol.cell_thickness), depth)

@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--cells", nargs="+", type=float, default=[1.0, 2.0, 4.0, 8.0], metavar="M")
     cells = parser.parse_args().cells
     tl.configure(precision="float64")
-    path, once = Path("configs/comparisons/les.yaml"), "time_steps=60.0"
+    path, once = Path("configs/comparisons/les.yaml"), "time.dt=60.0"
     native = load_comparison(path, [once, "grid={kind: native}"])
     grids = [{"kind": "uniform", "cell_thickness": thickness} for thickness in cells]
     setup = load_comparison(path, [once, f"grid={json.dumps(grids)}"])

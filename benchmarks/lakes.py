@@ -116,7 +116,7 @@ class Lake:
         rains = values.values.precipitation is not None
         duration = (end - start).days * DAY
         forcing = BulkForcing(values, longwave=longwave, albedo=Payne(), sun=sun, evaporation=rains)
-        forcing, _ = with_mean_light(forcing, MeanLight(), step=DT, duration=duration)  # daily, but at Erken
+        forcing, _ = with_mean_light(forcing, MeanLight(), dt=DT, duration=duration)  # daily, but at Erken
         return tl.Case(
             grid,
             tl.State.from_profiles(grid, temperature=in_the_column(temperature), salinity=0.0),

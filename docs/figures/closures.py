@@ -27,7 +27,7 @@ from tunax_lite.plotting import CaseRuns, case_runs, plot_fits, style
 
 FOLDER = Path(__file__).parent
 CONFIGS = FOLDER.parents[1] / "configs"
-ONE_RUN = ["grid={kind: uniform, n_cells: 64}", "time_steps=60.0"]
+ONE_RUN = ["grid={kind: uniform, n_cells: 64}", "time.dt=60.0"]
 
 
 def _both(*names: str) -> list[str]:

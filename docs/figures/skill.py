@@ -28,7 +28,7 @@ def store(comparison: Path) -> None:
     errors: dict[str, dict[str, float]] = {}
     with comparison.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            if (row["variable"], row["grid"], float(row["time_step"])) == ("temperature", GRID, TIME_STEP):
+            if (row["variable"], row["grid"], float(row["dt"])) == ("temperature", GRID, TIME_STEP):
                 errors.setdefault(row["closure"], {})[row["case"]] = 1e3 * float(row["root_mean_square"])
     simulations = list(next(iter(errors.values())))
     with ERRORS.open("w", encoding="utf-8") as file:

@@ -92,7 +92,7 @@ def test_albedo_of_the_day_has_finite_gradients_everywhere():
 def test_a_daily_mean_loses_what_the_sun_of_the_day_reflects():
     time = DAY * np.arange(DAILY.size)
     plain = forcing(time, DAILY)
-    made, notes = with_mean_light(plain, MeanLight(), step=3600.0, duration=time[-1])
+    made, notes = with_mean_light(plain, MeanLight(), dt=3600.0, duration=time[-1])
     ends = 3600.0 * np.arange(1, 24 * 6 + 1)
     downward = entering(dataclasses.replace(plain, albedo=ConstantAlbedo(0.0)), ends).mean()
     assert "24 h apart" in notes[0] and "diurnal_cycle" in notes[0]
@@ -100,7 +100,7 @@ def test_a_daily_mean_loses_what_the_sun_of_the_day_reflects():
     np.testing.assert_allclose(lost, independent_albedo(43.1, 174), rtol=0.02)
     # What it was: the sun is down for 8.6 of 24 hours.
     assert 0.3 < 1.0 - entering(plain, ends).mean() / downward < 0.4
-    kept, said = with_mean_light(plain, MeanLight("instant"), step=3600.0, duration=time[-1])
+    kept, said = with_mean_light(plain, MeanLight("instant"), dt=3600.0, duration=time[-1])
     assert kept.albedo is plain.albedo and "albedo_of: day" in said[0]
 
 
@@ -110,7 +110,7 @@ def test_a_diurnal_cycle_keeps_the_mean_of_each_day(step, stamp):
     made, notes = with_mean_light(
         forcing(time, light, ConstantAlbedo(0.0)),
         MeanLight(diurnal_cycle=True),
-        step=step,
+        dt=step,
         duration=6.0 * DAY,
     )
     found = entering(made, step * np.arange(1, round(6.0 * DAY / step) + 1)).reshape(6, -1)
@@ -124,7 +124,7 @@ def test_a_diurnal_cycle_keeps_the_mean_of_each_day(step, stamp):
 def test_a_polar_night_spreads_its_twilight_evenly():
     time = DAY * np.arange(DAILY.size)
     plain = forcing(time, 0.01 * DAILY, ConstantAlbedo(0.0), latitude=80.0, start="2011-12-18T00:00:00")
-    made, _ = with_mean_light(plain, MeanLight(diurnal_cycle=True), step=3600.0, duration=6.0 * DAY)
+    made, _ = with_mean_light(plain, MeanLight(diurnal_cycle=True), dt=3600.0, duration=6.0 * DAY)
     found = entering(made, 3600.0 * np.arange(1, 25))
     np.testing.assert_allclose(found, 0.01 * DAILY[0], rtol=1e-9)
 
@@ -132,7 +132,7 @@ def test_a_polar_night_spreads_its_twilight_evenly():
 def test_gradients_through_the_cycle_are_finite():
     time = DAY * np.arange(DAILY.size)
     made, _ = with_mean_light(
-        forcing(time, DAILY), MeanLight(diurnal_cycle=True), step=600.0, duration=6.0 * DAY
+        forcing(time, DAILY), MeanLight(diurnal_cycle=True), dt=600.0, duration=6.0 * DAY
     )
 
     def total(offset, latitude):
@@ -184,7 +184,7 @@ def test_daily_means_of_a_lake_absorb_what_its_hourly_record_does(diurnal_cycle)
     time, light = np.append(0.0, DAY * (np.arange(n_days) + 0.5)), np.append(daily[0], daily)
     plain = forcing(time, light, **place)
     found, before = (
-        entering(with_mean_light(plain, how, step=10800.0, duration=ends[-1])[0], ends).mean()
+        entering(with_mean_light(plain, how, dt=10800.0, duration=ends[-1])[0], ends).mean()
         for how in (MeanLight(diurnal_cycle=diurnal_cycle), MeanLight("instant"))
     )
     # 94.0 of 103.9 W m-2 enter; clouds weigh the hours of the year otherwise than the clear sky.

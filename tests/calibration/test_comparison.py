@@ -85,7 +85,7 @@ def test_table_of_closures_one_of_which_blows_up(simulated):
         "weak": _constant(1e-3),
     }
     compared = compare(candidates, {"8 cells": [simulated, dataclasses.replace(simulated, dt=600.0)]})
-    rows = {(row.closure, row.time_step, row.variable): row for row in compared.rows}
+    rows = {(row.closure, row.dt, row.variable): row for row in compared.rows}
     assert len(rows) == len(compared.rows) == 40
     # The program makes the same steps as `simulate`, in the same order; averages add in another one.
     for name, limit in (("temperature", 1e-13), ("u", 1e-15), (LAYER, 1e-9)):
@@ -235,7 +235,7 @@ closures:
   - {name: constant, label: given, parameters: {viscosity: 0.03, diffusivity: 0.02}}
 cases: [{format: lesbrary, path: little.jld2}]
 grid: [{kind: uniform, n_cells: 8}, {kind: uniform, n_cells: 4}]
-time_steps: [60.0, 600.0]
+time: {dt: [60.0, 600.0]}
 variables: [temperature]
 start: 600.0
 """
@@ -312,7 +312,7 @@ def test_the_command_writes_a_table_of_variables_and_figures(tmp_path):
     (tmp_path / "few.yaml").write_text(
         "closures: [constant, {name: constant, label: still, parameters: {viscosity: 0.0}}]\n"
         "cases: [{format: lesbrary, path: little.jld2}]\nstart: 600.0\n"
-        "variables: [temperature, u]\ntime_steps: [60.0]\ngrid: {kind: native}\npersistence: false\n"
+        "variables: [temperature, u]\ntime: {dt: 60.0}\ngrid: {kind: native}\npersistence: false\n"
     )
     invoked("compare", tmp_path / "few.yaml", "--output", tmp_path / "out")
     rows = _rows(tmp_path / "out")

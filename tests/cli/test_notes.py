@@ -27,7 +27,7 @@ COMPARISON = {
     "closures": ["constant"],
     "cases": [CASE],
     "grid": {"kind": "uniform", "n_cells": 8},
-    "time_steps": 3600.0,
+    "time": {"dt": 3600.0},
     "persistence": False,
 }
 COMMANDS = {

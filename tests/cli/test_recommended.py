@@ -30,7 +30,7 @@ def run_of(closure, stress_u=0.05, stress_v=0.0, heat_flux=-100.0, n_cells: Any 
 
 def test_fluxes_cells_and_steps_beyond_their_range_are_noted():
     valid = recommended_sets()["k_epsilon"].valid
-    resolution = [("cells", valid.cell_thickness, 16.0), ("steps", valid.time_step, 900.0)]
+    resolution = [("cells", valid.cell_thickness, 16.0), ("steps", valid.dt, 900.0)]
     strong, heat = ("wind stress", valid.stress, 2.5), ("heat flux into the water", valid.heat_flux)
     for fluxes, expected in (
         ({}, []),

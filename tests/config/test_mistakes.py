@@ -24,7 +24,7 @@ COMPARISON = """
 closures: [k_epsilon, {name: constant, parameters: {viscosity: 0.1}}]
 cases: [{format: lesbrary, path: little.jld2}]
 grid: [{kind: uniform, n_cells: 8}, {kind: uniform, n_cells: 4}]
-time_steps: [60.0, 600.0]
+time: {dt: [60.0, 600.0]}
 start: 600.0
 """
 SITE = """
@@ -129,7 +129,9 @@ COMPARISONS = [
     ("closures.1.parameters={speed: 1.0}", "closures.1 speed viscosity"),
     ("closures.1.parameters=nowhere.yaml", "constant parameters nowhere.yaml"),
     ("closures.1.parameters=other.yaml", "closure ConstantDiffusivity KEpsilon"),
-    ("time_steps=[60, 60]", "60 twice"),
+    ("time.dt=[60, 60]", "60 twice"),
+    ("time_steps=60", "time_steps 'time.dt'"),
+    ("time.step=60", "time.step 'dt'"),
     ("cases=[{format: idealised, depth: 9, duration: 60, temperature: 20}]", "cases.0.format observations"),
 ]
 

@@ -421,14 +421,14 @@ class BulkForcing(AbstractForcing):
 
 
 def with_mean_light(
-    forcing: BulkForcing, treatment: MeanLight, *, step: float, duration: float
+    forcing: BulkForcing, treatment: MeanLight, *, dt: float, duration: float
 ) -> tuple[BulkForcing, list[str]]:
     """Add the albedo and the diurnal cycle that suit the records of shortwave radiation; return notes, too.
 
     Args:
         forcing: unchanged if a formula gives the shortwave radiation, or without `sun`.
         treatment: requested treatment of means.
-        step: time step of the run [s]; over the steps of a day, the cycle has the mean of the records.
+        dt: time step of the run [s]; over the steps of a day, the cycle has the mean of the records.
         duration: duration of the run [s].
     """
     shortwave, sun, albedo = forcing.weather.values.shortwave, forcing.sun, forcing.albedo
@@ -437,7 +437,7 @@ def with_mean_light(
     time, values = np.asarray(forcing.weather.time, dtype=float), np.asarray(shortwave, dtype=float)
     interval, cycle = time_between_records(time, values), forcing.diurnal_cycle
     if treatment.spreads_means(interval):
-        cycle = diurnal_cycle(days_of(sun, 0.0, duration), time, values, sun, step)
+        cycle = diurnal_cycle(days_of(sun, 0.0, duration), time, values, sun, dt)
     notes = treatment.notes(albedo, interval)
     albedo = treatment.albedo(albedo, sun.latitude, interval)
     return dataclasses.replace(forcing, albedo=albedo, diurnal_cycle=cycle), notes

@@ -163,9 +163,9 @@ def days_of(sun: SolarPosition, start: float, stop: float) -> np.ndarray:
 
 
 def diurnal_cycle(
-    days: np.ndarray, time: np.ndarray, values: np.ndarray, sun: SolarPosition, step: float
+    days: np.ndarray, time: np.ndarray, values: np.ndarray, sun: SolarPosition, dt: float
 ) -> DiurnalCycle:
-    """The cycle of days that start at these times [s], for steps of a length [s] since time 0.
+    """The cycle of days that start at these times [s], for time steps of `dt` [s] since time 0.
 
     The mean of a day is that of its records [W m-2]; a day without records has the value of its middle,
     interpolated between records. `values` has time as its first axis.
@@ -180,18 +180,18 @@ def diurnal_cycle(
     for day in np.intersect1d(day_numbers, np.arange(days.size)):
         means[day] = columns[day_numbers == day].mean(axis=0)
     means = means.reshape(days.size, *values.shape[1:])
-    clear = jnp.broadcast_to(_clear_means(sun, jnp.asarray(days), step).T, means.shape[::-1]).T
+    clear = jnp.broadcast_to(_clear_means(sun, jnp.asarray(days), dt).T, means.shape[::-1]).T
     return DiurnalCycle(jnp.asarray(days[0]), jnp.asarray(means), clear)
 
 
 @eqx.filter_jit
-def _clear_means(sun: SolarPosition, days: Array, step: float) -> Array:
+def _clear_means(sun: SolarPosition, days: Array, dt: float) -> Array:
     """Mean clear-sky radiation over the steps that end in each day [W m-2], `(n_days, *batch)`."""
-    n_most = max(1, int(np.ceil(DAY / step)))
+    n_most = max(1, int(np.ceil(DAY / dt)))
 
     def of_day(start: Array) -> Array:
-        first = jnp.floor(start / step + 1e-6) + 1.0
-        ends = step * (first + jnp.arange(n_most, dtype=float))
+        first = jnp.floor(start / dt + 1e-6) + 1.0
+        ends = dt * (first + jnp.arange(n_most, dtype=float))
         inside = ends <= start + DAY * (1.0 + 1e-9)
         lights = jax.vmap(lambda time: _clear(sun.cosine_of_zenith(sun.at(time))) + _FAINT)(ends)
         weights = inside.reshape(-1, *[1] * (lights.ndim - 1))

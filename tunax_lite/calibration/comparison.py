@@ -165,14 +165,14 @@ class Summary:
 
 def tables(rows: Sequence[ErrorRow]) -> tuple[Summary, ...]:
     """Make a table for each variable on the first grid with the first time step, and one of all notes."""
-    grid, step = rows[0].grid, rows[0].time_step
-    shown = [row for row in rows if (row.grid, row.time_step) == (grid, step)]
+    grid, step = rows[0].grid, rows[0].dt
+    shown = [row for row in rows if (row.grid, row.dt) == (grid, step)]
     setting = f"{grid}, steps of {step:g} s"
     parts = [_by_case(shown, variable, setting) for variable in dict.fromkeys(row.variable for row in shown)]
-    noted = dict.fromkeys((r.closure, r.case, r.grid, f"{r.time_step:g}", r.note) for r in rows if r.note)
+    noted = dict.fromkeys((r.closure, r.case, r.grid, f"{r.dt:g}", r.note) for r in rows if r.note)
     if noted:
         text = "Runs without errors, and runs with unlikely water, whose errors mean little."
-        parts.append(Summary("Notes", text, ("closure", "case", "grid", "step [s]", "note"), tuple(noted)))
+        parts.append(Summary("Notes", text, ("closure", "case", "grid", "dt [s]", "note"), tuple(noted)))
     return tuple(parts)
 
 

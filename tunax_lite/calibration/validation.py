@@ -96,7 +96,7 @@ class ErrorRow:
     root_mean_square: float
     mean: float  # model minus observed
     grid: str  # name or description
-    time_step: float  # [s]
+    dt: float  # [s]
     group: str = ""  # of the case, see `Target.group`
     note: str = ""  # reason of a failure, or unlikely water
 

@@ -265,7 +265,7 @@ def notes_on_recommended(run: Run) -> Iterator[str]:
     thinnest = np.min(np.diff(np.asarray(case.grid.z_face), axis=0))
     for what, values, (low, high), unit in (
         ("cells", thinnest, valid.cell_thickness, "m"),
-        ("steps", run.dt, valid.time_step, "s"),
+        ("steps", run.dt, valid.dt, "s"),
         ("wind stress", np.hypot(u, v), valid.stress, "N m-2"),
         ("heat flux into the water", heat, valid.heat_flux, "W m-2"),
     ):

@@ -17,7 +17,7 @@ class ValidRange(NamedTuple):
     stress: tuple[float, float]  # [N m-2]
     heat_flux: tuple[float, float]  # into the water [W m-2]
     cell_thickness: tuple[float, float]  # [m]
-    time_step: tuple[float, float]  # [s]
+    dt: tuple[float, float]  # [s]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -227,7 +227,7 @@ def bulk_forcing(
             humidity_measure=measure,
             **bulk_arguments(section, implicit_stress=implicit),
         )
-    length = {"step": setting.step or _USUAL_STEP, "duration": setting.duration}
+    length = {"dt": setting.step or _USUAL_STEP, "duration": setting.duration}
     forcing, notes = air_sea.with_mean_light(forcing, section.mean_light(), **length)
     for note in notes:
         setting.note(note, "air_sea")

@@ -388,7 +388,7 @@ def targets_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> 
     for index in _chosen_cases(loaded, chosen):
         for grid, of_case in case_on_grids(loaded, index).items():
             targets.setdefault(grid, []).extend(of_case)
-    names = [target.case.name for target in next(iter(targets.values()))[:: len(loaded.config.time_steps)]]
+    names = [target.case.name for target in next(iter(targets.values()))[:: len(loaded.config.time.dt)]]
     if repeated := [name for name in names if names.count(name) > 1]:
         at, got = loaded.place.at("cases"), f"'{repeated[0]}' twice"
         raise ConfigError(f"{at}: expected cases of different names, got {got}; name one of them.")
@@ -415,7 +415,7 @@ def case_on_grids(loaded: Loaded[ComparisonConfig], index: int) -> dict[str, lis
     """The case at this place in the list on each grid, by its name, with each time step."""
     config, section = loaded.config, loaded.config.cases[index]
     where, targets = loaded.place.below("cases", str(index)), dict[str, list[Target]]()
-    of_case = _on_grids(section.case, config.grid, config.time_steps, where, config.accept)
+    of_case = _on_grids(section.case, config.grid, config.time.dt, where, config.accept)
     for grid, step, case, observations in of_case:
         with where.naming():
             check_steps(case.duration, step)

@@ -210,8 +210,8 @@ _Step = Annotated[float, Field(gt=0.0, le=86400.0)]
 Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type=_Step | list[_Step])]
 
 
-class CalibrationTimeSection(Section):
-    """Time step of the runs of a calibration."""
+class TimeStepsSection(Section):
+    """Time steps of the runs of a calibration or a comparison."""
 
     dt: Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
 
@@ -226,7 +226,7 @@ class CalibrationConfig(Section):
         min_length=1,
     )
     model: ModelSection = key("closure and time scheme", ModelSection())
-    time: CalibrationTimeSection = key("time step", CalibrationTimeSection())
+    time: TimeStepsSection = key("time step", TimeStepsSection())
     precision: Precision = "float64"
     parameters: dict[str, FreeParameterSection] = key(
         "free parameters, by dotted name in the closure, or in a case", min_length=1

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Discriminator, Tag
 
 from .._types import JSON
-from .calibration import Grids, Steps
+from .calibration import Grids, TimeStepsSection
 from .case import GridSection, NativeGrid, StretchedGrid, UniformGrid
 from .closures import ClosureSection, Parameters, closure_names
 from .schema import Averaging, ObservedVariable, Precision
@@ -81,7 +81,7 @@ class ComparisonConfig(Section):
         [UniformGrid(kind="uniform", n_cells=64)],
         min_length=1,
     )
-    time_steps: Steps = key("time step [s], or several; runs with the first are drawn", [60.0], min_length=1)
+    time: TimeStepsSection = key("time steps; runs with the first are drawn", TimeStepsSection())
     variables: list[ObservedVariable] | None = key(
         "compared variables and observables; null for all that a case has observed", None, min_length=1
     )
@@ -98,7 +98,7 @@ class ComparisonConfig(Section):
         if repeated:
             todo = "add a `label` to one of them"
             raise invalid("closures of different labels", f"'{repeated[0]}' twice", todo)
-        settings = [*map(in_words, self.grid), *(f"{step:g} s" for step in self.time_steps)]
+        settings = [*map(in_words, self.grid), *(f"{step:g} s" for step in self.time.dt)]
         if repeated := [name for name in settings if settings.count(name) > 1]:
             raise invalid("different grids and time steps", f"{repeated[0]} twice", "leave one of them out")
 

@@ -21,7 +21,8 @@ from ..plausibility import RULES
 
 Annotation = Any  # of a key: a type, or a special form of `typing`
 _UNKNOWN_KEY = "extra_forbidden"  # of pydantic
-_RENAMED = {"step": "dt"}  # keys of earlier versions that do not resemble the new ones
+_RENAMED = {"step": "dt", "time_step": "dt", "time_steps": "time.dt"}
+"""Keys of earlier versions that do not resemble the new ones, which may lie in a section."""
 
 
 def closest(name: str, valid: list[str]) -> str:
@@ -117,8 +118,9 @@ def _text(problem: ErrorDetails, names: list[str]) -> str:
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == _UNKNOWN_KEY:
         name = str(problem["loc"][0])
-        new = _RENAMED.get(name, name)
-        return f"unknown key; {closest(new if new in names else name, names)}"
+        new = _RENAMED.get(name, "")
+        hint = f"did you mean '{new}'" if new.split(".")[0] in names else closest(name, names)
+        return f"unknown key; {hint}"
     if kind == "missing":
         return "expected a value, got none; add this key"
     if kind == "union_tag_not_found":

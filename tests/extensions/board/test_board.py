@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "configs/boards/les.yaml"
 
 BOARD = """
-protocol: {version: test-1, cell_thickness: 4.0, time_step: 1800.0, reference: constant}
+protocol: {version: test-1, cell_thickness: 4.0, dt: 1800.0, reference: constant}
 sources:
   here: {title: a slab, licence: MIT}
   there: {title: slabs, licence: MIT, url: "https://example.org"}

@@ -79,7 +79,7 @@ def tables(board: Board) -> list[Summary]:
     ranked = Summary(
         "Rows",
         f"Protocol {p.version}: {len(names)} of {len(config.simulations)} simulations, cells of "
-        f"{p.cell_thickness:g} m, steps of {p.time_step:g} s, errors from {p.start:g} s on. Computed with "
+        f"{p.cell_thickness:g} m, steps of {p.dt:g} s, errors from {p.start:g} s on. Computed with "
         f"tunax_lite {__version__} on {board.origin['tunax_lite_date']}. Root mean square errors of "
         f"temperature: mean over the simulations with its {100.0 * LEVEL:g} % interval, largest error, and "
         f"ratio of the mean to that of {p.reference}. The unseen columns repeat mean and ratio for the "

@@ -18,7 +18,7 @@ class ProtocolSection(Section):
 
     version: str = key("version; scores of different versions cannot be compared", min_length=1)
     cell_thickness: Thickness = key("cells of all columns [m]", 2.0)
-    time_step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
+    dt: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
     start: float = key("first time that counts [s], after the spin-up of the turbulence", 7200.0, ge=0.0)
     averaging: Averaging = "points"
     temperature_difference: float = key(
@@ -110,7 +110,7 @@ class BoardConfig(Section):
                 "closures": list(rows),
                 "cases": [{"group": each.source, "case": each.case} for each in self.simulations],
                 "grid": [{"kind": "uniform", "cell_thickness": protocol.cell_thickness}],
-                "time_steps": [protocol.time_step],
+                "time": {"dt": [protocol.dt]},
                 "variables": ["temperature", "u", "v", protocol.mixed_layer_depth],
                 "start": protocol.start,
                 "averaging": protocol.averaging,
