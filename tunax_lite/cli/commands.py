@@ -77,7 +77,7 @@ def plot(
         Argument(
             metavar="FILE...",
             help="Run, history or posterior of a calibration, or assimilation; or several runs and "
-            "observations, or assimilations.",
+            "observations.",
         ),
     ],
     output: Annotated[
@@ -87,8 +87,7 @@ def plot(
 ) -> None:
     """Draw the figures of an output: sections and profiles, or loss and parameters.
 
-    Several files are drawn together: runs of this package and of GOTM, and observations of one mooring; or
-    assimilations by lead.
+    Several files are drawn together: runs of this package and of GOTM, and observations of one mooring.
     """
 
 
