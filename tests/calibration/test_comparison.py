@@ -211,7 +211,9 @@ def test_results_of_gotm_are_read(tmp_path):
     np.testing.assert_array_equal(run.z_face, [-10.0, -4.0, 0.0])
     np.testing.assert_array_equal(run.time, [0.0, 600.0, 1200.0])
     np.testing.assert_array_equal(run.profiles["temperature"], [[10.0, 11.0], [12.0, 13.0], [14.0, 15.0]])
-    assert _run_of(write_gotm(tmp_path / "mooring.nc", u=None)) is None
+    still, _ = _run_of(write_gotm(tmp_path / "still.nc", u=None, v=None)) or pytest.fail("no run")
+    assert set(still.profiles) == {"temperature"}
+    assert _run_of(write_gotm(tmp_path / "mooring.nc", zi=None)) is None
     months = {"units": "months since 2000-01-01"}
     with error_naming(FileFormatError, "bad.nc time months"):
         _run_of(write_gotm(tmp_path / "bad.nc", time=(("time",), [0.0, 1.0, 2.0], months)))

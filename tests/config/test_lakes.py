@@ -35,7 +35,11 @@ def test_a_hypsography_of_numbers_or_a_file_in_every_order(lake, tmp_path):
     (tmp_path / "basin.csv").write_text('"Depth_meter","Area_meterSquared"\n0,9e5\n4,4e5\n12,0\n')
     np.testing.assert_allclose(lake(hypsography={"path": "basin.csv"}).grid.area, areas, rtol=1e-13)
     assert lake().grid.area is None
+    quoted = (
+        '"","Depth_meter","basin","Area_meterSquared"\n"1",0,"north, deep","9e5"\n"2",4,all,4e5\n"3",12,,0\n'
+    )
     for text in (
+        quoted,
         "3 1\n-12 0\n-4 4e5\n0 9e5\n",
         "3\t2\n0\t9e5\n-4\t4e5\n-12\t0\n",
         "3 3\n0 0\n8 4e5\n12 9e5\n",
@@ -57,6 +61,9 @@ def test_broken_hypsographies(tmp_path):
         ("2 1\n-2 -1\n0 2\n", "2 [m2] -1"),
         ("2 1\n0 1\n0 2\n", "3 0"),
         ("2 3\n0 1\n5 2\n", "basin.dat depth"),
+        ("depth,area,volume\n0,9e5,1\n4,,7\n", "3 4,,7"),
+        ("depth,area\n0,inf\n4,1\n", "2 inf"),
+        ("# nothing\n", "basin.dat lines"),
         ("level,area\n-2,1\n0,2\n", "1 level area depth height"),
     ):
         (tmp_path / "basin.dat").write_text(text)

@@ -204,6 +204,7 @@ NOON = "2012-06-10T10:00:00"
 WRONG = [
     ({"t2m": SERIES["t2m"][1] - 273.15}, "t2m -263.15 2012-06-10T00:00:00 degC"),
     ({"units": {"sp": "hPa"}}, "sp Pa 1.013e+07"),
+    ({"units": {"ssrd": "W m-2"}}, "ssrd 'W m-2' downloaded"),
     (changed("ssrd", 20, -1e5), "ssrd -27.7778 2012-06-10T20:00:00"),
     (changed("ssrd", 10, 5e5), f"ssrd 20 138.889 {NOON}"),
     ({"ssrd": np.cumsum(SERIES["ssrd"][1])}, "ssrd 0 1500"),

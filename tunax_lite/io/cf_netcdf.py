@@ -1,7 +1,7 @@
 """CF NetCDF files of cases, written by users or by this package: profiles, fluxes and waves.
 
-Variables are found by the package's names, by CF standard names, or by a `Mapping`. Levels may be in any
-order and direction; units are converted or rejected.
+Variables are found by the package's names, by CF standard names, or by a `Mapping`. Levels may
+increase or decrease, upward or downward; units are converted or rejected.
 """
 
 from collections.abc import Hashable, Sequence
@@ -75,7 +75,7 @@ class Mapping:
             override those in the file.
         latitude: [degrees north]; gives the Coriolis parameter.
         coriolis_parameter: [s-1]; instead of a latitude.
-        salinity: constant value where the file has none [g kg-1].
+        salinity: constant absolute salinity if the file has no profiles of it [g kg-1].
         equation_of_state: instead of the linear one with the constants of the file.
         velocities: whether u and v are `eulerian` or `lagrangian` means (the latter include the Stokes
             drift); by default taken from the attributes of the file.
@@ -171,7 +171,10 @@ def read_profiles(file: "xr.Dataset", mapping: Mapping) -> "xr.Dataset":
     for key, variable in variables.items():
         unit = mapping.units.get(key)
         examine(variable, key, requested=unit)
-        dataset[key] = _converted(variable, key, (*times.dims, *levels.dims), ("time", "z"), unit)
+        profiles = _converted(variable, key, (*times.dims, *levels.dims), ("time", "z"), unit)
+        if np.any(np.isinf(profiles.values)):
+            raise error_of(variable, "finite values or gaps", "inf", "mark gaps as missing values")
+        dataset[key] = profiles
     return dataset
 
 
@@ -183,11 +186,9 @@ def _converted(
     unit: str | Conversion | None,
     **of_water: float,
 ) -> "xr.DataArray":
-    """A variable over these dimensions as a quantity in the package's unit over `axes`."""
+    """Convert a variable over `dims` to the package's unit, over `axes` instead; gaps stay NaN."""
     variable = on_axes(variable, dims, "choose one place and level, or correct time and vertical (mapping)")
     values = in_unit(variable, key, unit, **of_water)
-    if np.any(np.isinf(values)):
-        raise error_of(variable, "finite values or gaps", "inf", "mark gaps as missing values")
     check_possible(name_of(variable), name_in_file(variable), key, values)
     variable = like(variable, values, axes)
     return variable.assign_attrs(units=unit_of(key)) if is_known(key) else variable
@@ -218,7 +219,7 @@ def _find_variables(file: "xr.Dataset", mapping: Mapping) -> dict[str, "xr.DataA
 def _drift(file: "xr.Dataset", mapping: Mapping, profiles: "xr.Dataset") -> dict[str, "xr.DataArray"]:
     """Stokes drift on the levels of the profiles [m s-1], over time or constant.
 
-    Short names such as `us` have other meanings, too, and count only on the levels of the profiles.
+    Short names such as `us` also mean other things, and count only on these levels.
     """
     drift, level = {}, profiles.encoding["level"]
     for key in STOKES_DRIFT:
@@ -247,9 +248,10 @@ def _over_time(
     upward: bool = False,
     **of_water: float,
 ) -> "xr.DataArray":
-    """A flux, or a drift over a level, without gaps: over the times of the profiles or others, or constant.
+    """Read a flux or, over the dimension `level`, a Stokes drift, over time or constant; gaps are refused.
 
-    Other times become the axis `<quantity>_time`. Fluxes that count `upward` change their sign.
+    Times other than those of the profiles become the axis `<quantity>_time`. Fluxes that count `upward`
+    change their sign.
     """
     variable = variable.squeeze(drop=True)
     times = _times_of(file, variable, mapping) if len(variable.dims) > len(level) else None
@@ -264,10 +266,10 @@ def _over_time(
         axes = ("time" if is_shared else f"{name}_time", *axes)
     result = _converted(variable, key, dims, axes, mapping.units.get(key), **of_water)
     values = np.asarray(0.0 - result.values) if upward else result.values  # without negative zero
-    for at in np.argwhere(~np.isfinite(values))[:1].tolist():
+    for at in np.argwhere(~np.isfinite(values))[:1].tolist():  # the first one
         moment = "" if times is None else f" at {describe(times, at[0])}"
-        got, advice = f"{values[tuple(at)]}{moment}", "fill the gaps before the run"
-        raise error_of(variable, "values without gaps", got, advice)
+        got, advice = f"{values[tuple(at)]}{moment}", "fill the gap before the run"
+        raise error_of(variable, "finite values", got, advice)
     result = like(result, values)
     return result if times is None else result.assign_coords({axes[0]: like(times, times.values, axes[:1])})
 
@@ -282,8 +284,8 @@ def _fluxes(
     """
     fluxes = {}
     of_water = {"density": float(water.reference_density), "heat_capacity": float(water.heat_capacity)}
-    found = {flux: _name_of_flux(file, flux) for flux in FLUXES if flux not in mapping.fluxes}
-    names = {flux: mapping.fluxes.get(flux, found.get(flux)) for flux in FLUXES}
+    in_file = {flux: _name_of_flux(file, flux) for flux in FLUXES if flux not in mapping.fluxes}
+    names = {flux: mapping.fluxes.get(flux, in_file.get(flux)) for flux in FLUXES}
     has_sun = names["shortwave_flux"] is not None
     for flux, name in names.items():
         key, unit = quantity_of(flux).name, mapping.units.get(flux)
@@ -302,22 +304,22 @@ def _fluxes(
 
 
 def _name_of_flux(file: "xr.Dataset", flux: str) -> str | None:
-    """Name in the file of a flux, by its own or its CF standard name; `FileFormatError` for several."""
+    """Find a flux by the package's name, or else by its CF standard name; `FileFormatError` for several."""
     entry, advice = quantity_of(flux), f"choose one in the mapping (fluxes: {flux})"
     variable = find_variable(file, flux, (entry.name,), (entry.standard_name or "none of them",), advice)
     return None if variable is None else str(variable.name)
 
 
 def _times_of(file: "xr.Dataset", variable: "xr.DataArray", mapping: Mapping) -> "xr.DataArray":
-    """Times of a flux or a Stokes drift: those of the profiles where it shares them."""
-    profiles = file.get(mapping.time or "")
-    shares_time = profiles is not None and len(profiles.dims) == 1 and profiles.dims[0] in variable.dims
-    coordinate = find_axis(file, variable, mapping.time if shares_time else None, "time")
+    """Times of a flux or a Stokes drift; `mapping.time` counts only for variables along its dimension."""
+    mapped = file.get(mapping.time or "")
+    is_along = mapped is not None and len(mapped.dims) == 1 and mapped.dims[0] in variable.dims
+    coordinate = find_axis(file, variable, mapping.time if is_along else None, "time")
     return read_time(coordinate, unit_alone(mapping.units, "time"))
 
 
 def _constants(file: "xr.Dataset") -> dict[str, float]:
-    """Constants of the water that the file has under other names; warns of those out of range."""
+    """Constants of the water from `_OTHER_NAMES`; warns of numbers outside their range."""
     constants = {}
     for name, (others, lowest, highest) in _OTHER_NAMES.items():
         for other in others if name not in file.attrs else ():

@@ -30,7 +30,7 @@ TIME_WIDTH = 19
 
 @dataclasses.dataclass(frozen=True)
 class TextFile:
-    """Lines of a file without comments, and their line numbers, from 1."""
+    """Lines of a file, without blank ones and comments, and their line numbers, from 1."""
 
     path: Path
     numbers: np.ndarray
@@ -58,7 +58,7 @@ class Column:
 
 
 def read_lines(path: Path | str, where: str = "") -> TextFile:
-    """Read the lines of a file; `where` names the key of a configuration that names it."""
+    """Read the lines of a file that are not blank or comments; `where` is the key that names the file."""
     path = Path(path)
     try:
         lines = read_text(path, "a text file", decoded).splitlines()
@@ -66,7 +66,7 @@ def read_lines(path: Path | str, where: str = "") -> TextFile:
         raise FileNotFoundError(f"{where}: {error}" if where else str(error)) from error
     kept = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] not in "#!"]
     if not kept:
-        raise FileFormatError(path, "lines", "dates with values", "none", "check the file")
+        raise FileFormatError(path, "lines", "lines with values", "none", "check the file")
     numbers, texts = zip(*kept, strict=True)
     return TextFile(path, np.asarray(numbers), list(texts))
 
@@ -101,7 +101,11 @@ def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
 def read_columns(
     file: TextFile, indices: np.ndarray, columns: tuple[int, ...], *, skip: int, names: str
 ) -> np.ndarray:
-    """Numbers by line and column; columns count from 0 after `skip` characters."""
+    """Numbers of lines, `(n_lines, n_columns)`; columns count from 0 after `skip` characters.
+
+    Raises:
+        FileFormatError: a line with fewer columns, or with a text among them.
+    """
     values = np.full((len(indices), len(columns)), np.nan)
     for row, index in enumerate(map(int, indices)):
         words = file.texts[index][skip:].replace(",", " ").split()
@@ -116,7 +120,7 @@ def read_columns(
 
 
 def iso(seconds: SupportsFloat) -> str:
-    """A time [s] since 1970 as text."""
+    """Write a time [s] since 1970 as text."""
     return str(np.datetime64(int(float(seconds)), "s")).replace("T", " ")
 
 
@@ -145,7 +149,7 @@ _OF_AIR = ("air_temperature", "wet_bulb", "dew_point")
 
 
 class DatedFiles:
-    """Series and profiles from columns of files over the time of a run; each file is read once.
+    """Read columns of files over the time of a run, as series or profiles; each file is parsed once.
 
     Args:
         start_time: of the run, ISO 8601.
@@ -159,7 +163,7 @@ class DatedFiles:
         self._profiles: dict[Path, tuple[TextFile, list[Profile]]] = {}
 
     def _during(self, time: np.ndarray, length: float, column: Column) -> slice:
-        """The records during the run, with one before and one after it.
+        """Records from the last one before (or at) the start of the run to the first one at or after its end.
 
         Raises:
             FileFormatError: records that do not cover the run.
@@ -174,12 +178,12 @@ class DatedFiles:
         return slice(int(first), int(max(last, first + 1)) + 1)
 
     def series(self, column: Column) -> "xr.DataArray":
-        """Read a column over the run as a series of `times.timed`; missing values are NaN.
+        """Read a column over the run as a series like that of `times.timed`; missing values are NaN.
 
         Raises:
             FileNotFoundError: no such file.
             FileFormatError: with file, line, time and value: a line that is not a record, times that do not
-                cover the run, an impossible value, none at the start or the end of the run.
+                cover the run, an impossible value, or a missing one in the first or last record needed.
         """
         with reading(column.file, "a series of GOTM"):
             if column.file not in self._series:
@@ -275,6 +279,7 @@ def _levels(file: TextFile, profiles: list[Profile], column: Column) -> list[tup
     falling &= np.diff(of_profile, prepend=-1) == 0
     expected = "heights [m] that change as the header says (1 upward, 2 downward)"
     check(falling, expected, "correct the order in the header or in the levels")
+    # Heights of a tidal elevation above the surface at rest are small: larger ones are depths.
     check(z > 10.0, "heights [m], negative below the surface", "change the sign")
     check_possible(file.path, column.name, column.quantity, values, describe)
     ends = np.cumsum(counts)[:-1]

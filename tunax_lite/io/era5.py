@@ -5,7 +5,6 @@ precipitation and fluxes are accumulated over the hour before the time stamp (th
 count downward. All other parameters are instantaneous.
 """
 
-import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from .errors import FileFormatError, Source, name_of, names_its_file
 from .netcdf import read_netcdf
 from .series import as_series_together
 from .times import as_series, error_at, joined, timed, with_bounds
+from .units import between
 from .variables import error_in, error_of, in_unit, like, listing, name_in_file
 from .yaml_file import NAMES
 
@@ -38,16 +38,16 @@ _AT_PERIHELION = 1.035 * _AT_TOP
 _LONGEST_STEP = 6.0 * _HOUR
 """Longest time between records [s]: sparser ones do not resolve the daily cycle."""
 _UNITS = {"(0 - 1)": "1", "(0-1)": "1", "0-1": "1", "m of water equivalent": "m", "m of water": "m"}
-"""Units of ERA5 that are words."""
+"""Units as ERA5 writes them, in our terms."""
 _OPTIONAL = ("cloud_cover", "precipitation", "evaporation")
 _DATA_SET = "reanalysis-era5-single-levels of the Climate Data Store"
 
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A parameter of ERA5, as in `names.yaml`: names, unit in files, quantity, and possible range.
+    """An entry of `names.yaml`: names, unit and quantity of a parameter of ERA5, and its possible range.
 
-    Those with `means` are accumulated; `means` are the names of their means over the same interval.
+    Parameters with `means` are accumulated; `means` are the names of their means over the same interval.
     """
 
     names: list[str]
@@ -64,13 +64,12 @@ class _Parameter:
         return bool(self.means) and name_in_file(point) not in self.means
 
 
-def _parameters(*keys: str) -> dict[str, _Parameter]:
-    table: Any = functools.reduce(lambda known, key: known[key], keys, NAMES)
+def _parameters(table: Any) -> dict[str, _Parameter]:
     return {name: _Parameter(**{"quantity": name} | entry) for name, entry in table.items()}
 
 
-_PARAMETERS, _FLUXES = _parameters("era5"), _parameters("era5_fluxes")
-_RADIATION = {kind: _parameters("era5_radiation", kind) for kind in ("downward", "net")}
+_PARAMETERS, _FLUXES = _parameters(NAMES["era5"]), _parameters(NAMES["era5_fluxes"])
+_RADIATION = {kind: _parameters(NAMES["era5_radiation"][kind]) for kind in ("downward", "net")}
 
 
 @names_its_file("a file of ERA5")
@@ -237,16 +236,25 @@ def _interval_of(accumulated: Sequence["xr.DataArray"], longest: float) -> float
 
 
 def _converted(point: "xr.DataArray", parameter: _Parameter) -> "xr.DataArray":
-    """Convert to the package's unit; sums to this unit times s."""
+    """Convert to the package's unit, or sums to this unit times s; the unit of ERA5 is the default."""
     unit = point.attrs.get("units", None if name_in_file(point) in parameter.means else parameter.unit)
     if unit is not None:
-        plain = _UNITS.get(str(unit), str(unit))
-        point = point.assign_attrs(units=f"s-1 {plain}" if parameter.is_sum(point) else plain)
-    return point.copy(data=in_unit(point, parameter.quantity))
+        point = point.assign_attrs(units=_UNITS.get(str(unit), str(unit)))
+    if not parameter.is_sum(point):
+        return point.copy(data=in_unit(point, parameter.quantity))
+    try:
+        scale, _ = between(point.attrs["units"], f"{quantity_of(parameter.quantity).unit} s")
+    except ValueError:
+        expected, advice = f"a unit that converts to {parameter.unit}", "use the file as it was downloaded"
+        raise error_of(point, expected, f"'{unit}'", advice) from None
+    return point.copy(data=scale * point.values)
 
 
 def _rates(point: "xr.DataArray", parameter: _Parameter, interval: float, longest: float) -> "xr.DataArray":
-    """Divide sums by the interval, and check range and spacing, at most `longest` [s], of the records."""
+    """Divide sums by the interval, check range and spacing (at most `longest` [s]), and remove rounding.
+
+    Accumulated parameters and their means get the bounds of their interval.
+    """
     time, values, step = point["time"].values, point.values, _step(point)
     if time.size < 2:
         raise error_of(point, "at least two records", time.size, "add more hours")

@@ -14,7 +14,7 @@ s-1]. Forcing and rotation are not in the file. The profiles of the wind-driven 
   m2 s-3, leaves the column (less the flux through the bottom), so it is negative here.
 - The depth-integrated momentum rotates with f = 1e-4 s-1, and its hourly budget closes with a constant stress
   of (4.61e-4, -0.37e-4) +- 0.12e-4 m2 s-2: eastward, but 15 % above the 4e-4 m2 s-2 stated for the run. The
-  default is the stated value; pass the other to close the budget of the file.
+  default is the stated value; `stress_u` = 0.473 N m-2 closes the eastward budget.
 - N² is initially 3.0e-6 s-2.
 
 Source: Legay et al. (2025, preprint 2024), J. Adv. Model. Earth Syst. 17, e2024MS004243.
@@ -62,10 +62,10 @@ _HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
 """Heat capacity of a volume of water [J m-3 K-1]."""
 _KEYS = NAMES["lesbrary"]
 _ABSORPTION = dict(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0)
-"""Simulations with shortwave heating do not store their absorption; these are its constants."""
+"""Absorption of shortwave radiation in simulations of the LESbrary, which their files do not state."""
 _STRESS, _BUOYANCY_FLUX, _CORIOLIS_PARAMETER = 4e-4, -5e-9, 1e-4
 """Stress, buoyancy flux and f of the wind-driven simulation of Legay et al. [m2 s-2, m2 s-3, s-1]."""
-_NOT_LEGAY = "this is not the file of Legay et al."
+_NOT_LEGAY = "this is not the file of Legay et al. (2025)"
 
 
 def _dataset(
@@ -76,7 +76,7 @@ def _dataset(
     fluxes: Mapping[str, float],
     attributes: Mapping[str, Any],
 ) -> "xr.Dataset":
-    """Dataset of a simulation as in `open_observations`; times and profiles come with their key in the file.
+    """Build the dataset of `open_observations`; times [s] and profiles come with their keys in the file.
 
     Raises:
         FileFormatError: times that do not increase, or impossible values.
@@ -102,15 +102,15 @@ def _dataset(
         check_possible(path, key, name, values)
         dataset[name] = array(path, key, ("time", "z"), values, {"units": quantity_of(name).unit})
     for name, value in fluxes.items():
-        key, quantity = f"parameters ({name})", quantity_of(name)
-        check_possible(path, key, name, np.asarray(value))
-        dataset[quantity.name] = array(path, key, (), np.asarray(value), {"units": quantity.unit})
+        quantity = quantity_of(name)
+        check_possible(path, name, name, np.asarray(value))
+        dataset[quantity.name] = array(path, name, (), np.asarray(value), {"units": quantity.unit})
     dataset.encoding["source"] = path
     return dataset
 
 
 def _value(file: _File, key: object) -> Any:  # whatever the file holds
-    """Values at a name or an HDF5 reference in a JLD2 file; `None` if there is no array or number."""
+    """Value of the HDF5 dataset at a name or reference; `None` if there is none."""
     import h5py  # takes long
 
     stored = file.get(key) if isinstance(key, str) else file[key]
@@ -120,7 +120,7 @@ def _value(file: _File, key: object) -> Any:  # whatever the file holds
     check_size(file.filename, str(key), max(stored.nbytes, block))
     value = stored[()]
     if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
-        # A wrapped Julia array refers to its parent; a range is stored as its parameters and ignored.
+        # A wrapped Julia array refers to its parent; that of a range has no values and is ignored.
         parent = value["parent"]
         return _value(file, parent) if isinstance(parent, h5py.Reference) else None
     return value
@@ -147,7 +147,11 @@ def _required(file: _File, *keys: str) -> float:
 
 
 def _cells(file: _File, key: str, n: int) -> np.ndarray | None:
-    """Array of `n` numbers in double precision without halo cells; `None` if the key is missing."""
+    """Read `n` numbers without their halo cells; `None` if the key is missing.
+
+    Raises:
+        FileFormatError: a text, or another number of values.
+    """
     if (stored := _value(file, key)) is None:
         return None
     values = np.ravel(stored)
@@ -160,7 +164,7 @@ def _cells(file: _File, key: str, n: int) -> np.ndarray | None:
 
 
 def _iterations(file: _File, key: str) -> list[str]:
-    """Names of the iterations in a group, in numerical order."""
+    """Names of the iterations in a group, in numerical order; `FileFormatError` if there is no such group."""
     group = file.get(key)
     if not hasattr(group, "keys"):
         others = ", ".join([*file.get(key.rpartition("/")[0], file)][:8])
@@ -173,8 +177,8 @@ def read_lesbrary(path, **options: Any) -> tuple[Case, Observations]:
     """Read the case and the horizontal averages of a large-eddy simulation; options as in `open_lesbrary`.
 
     Returns:
-        The case on the grid of the file, starting at the first time, and the profiles of temperature, u and v
-        at all times.
+        The case on the grid of the file, starting at the first time, and the profiles of temperature at all
+        times, also of u and v if the file has them.
     """
     return case_from_dataset(open_lesbrary(path, **options))
 
@@ -185,8 +189,8 @@ def open_lesbrary(path, *, thermal_expansion: float | None = None) -> "xr.Datase
 
     Args:
         path: of the file.
-        thermal_expansion: alpha [K-1], instead of that of the file; a file with buoyancy may have none, and
-            2e-4 is assumed, with a warning.
+        thermal_expansion: alpha [K-1], instead of that of the file; a file with buoyancy
+            instead of temperature may have none, and 2e-4 is assumed, with a warning.
 
     Raises:
         FileFormatError: not a JLD2 file, or a key that is missing, of unexpected shape, not finite, or out of
@@ -217,20 +221,23 @@ def _read(file: _File, thermal_expansion: float | None) -> "xr.Dataset":
         temperature = profiles["temperature"] / (gravity * expansion)
         profiles["temperature"] = _TEMPERATURE_OF_ZERO_BUOYANCY + temperature
     fluxes = _read_fluxes(file, gravity * expansion)
-    key, name = "buoyancy/model/constant_salinity", _value(file, "parameters/name")
+    rotation = _required(file, *_KEYS["coriolis_parameter"])
+    check_declared(path, _KEYS["coriolis_parameter"][0], Case, "coriolis_parameter", rotation)
+    key = "buoyancy/model/constant_salinity"
     salinity = 35.0 if (stated := _number(file, key)) is None else stated
     check_possible(path, key, "salinity", np.asarray(salinity))
-    name = name.decode(errors="replace") if isinstance(name, bytes) else ""
+    title = _value(file, "parameters/name")
+    name = title.decode(errors="replace") if isinstance(title, bytes) else ""
     attributes = {
         "thermal_expansion": expansion,
         "gravity": gravity,
-        "coriolis_parameter": _required(file, *_KEYS["coriolis_parameter"]),
+        "coriolis_parameter": rotation,
         "salinity": salinity,
         "case": name or stem_of(path).removesuffix("_instantaneous_statistics"),
         **(_ABSORPTION if "shortwave_flux" in fluxes else {}),
     }
-    of_keys = {name: (keys[name], values) for name, values in profiles.items()}
-    return _dataset(path, faces, ("timeseries/t", time), of_keys, fluxes, attributes)
+    with_keys = {name: (keys[name], values) for name, values in profiles.items()}
+    return _dataset(path, faces, ("timeseries/t", time), with_keys, fluxes, attributes)
 
 
 def _read_faces(file: _File) -> np.ndarray:
@@ -242,9 +249,10 @@ def _read_faces(file: _File) -> np.ndarray:
     options = ((key, _cells(file, key, n_cells + 1)) for key in _KEYS["faces"])
     key, faces = next((pair for pair in options if pair[1] is not None), ("", None))
     if faces is None:
-        depth = _required(file, "grid/Lz", *_KEYS["faces"])
-        key, faces = "grid/Lz", np.linspace(-depth, 0.0, n_cells + 1)
-    check_increasing(file.filename, key, faces)
+        key, length = "grid/Lz", _required(file, "grid/Lz", *_KEYS["faces"])
+        faces = np.linspace(-length, 0.0, n_cells + 1)
+    else:
+        check_increasing(file.filename, key, faces)
     depth = -float(faces[0])
     if depth <= 0.0 or abs(faces[-1]) > 1e-6 * depth:
         expected, got = "faces from the bottom up to the surface at 0 m", f"{faces[0]:g} to {faces[-1]:g} m"
@@ -275,7 +283,7 @@ def _read_profiles(file: _File, group: str, iterations: list[str], n_cells: int)
 
 
 def _read_expansion(file: _File, thermal_expansion: float | None) -> tuple[float, float]:
-    """Thermal expansion [K-1] and gravity [m s-2]; warns of those that are assumed."""
+    """Thermal expansion [K-1] and gravity [m s-2]; a file with buoyancy may lack them, with a warning."""
     read = _required if "timeseries/T" in file else _number
     expansion = read(file, *_KEYS["thermal_expansion"]) if thermal_expansion is None else thermal_expansion
     stated = {"thermal_expansion": expansion, "gravity": read(file, *_KEYS["gravity"])}
@@ -382,6 +390,6 @@ def open_legay(
 
 
 def _name_of_legay(path) -> str:
-    """Name of the case, from that of the file: `LES_windDominant_results.nc` is wind_dominant."""
+    """Name of the case: `legay_wind_dominant` for the file `LES_windDominant_results.nc`."""
     match = re.search(r"([A-Za-z]+?)_?dominant", stem_of(path), re.IGNORECASE)
     return f"legay_{match[1].lower()}_dominant" if match else f"legay_{stem_of(path)}"

@@ -88,7 +88,7 @@ def _run_of(file: Path) -> tuple[RunProfiles, str | None] | None:
         if contents["temperature"].ndim != 2:
             raise error_in(contents, "temperature", "one column", "several", "write the file of one of them")
         return profiles_of(read_netcdf(file)), style.start_of(contents)
-    if not {"time", "zi", "temp", "u", "v"} <= set(contents.variables):
+    if not {"time", "zi", "temp"} <= set(contents.variables):
         return None
     times, faces = read_time(contents["time"]), np.atleast_2d(contents["zi"].values.squeeze())
     time = times.values - times.values[0]

@@ -96,7 +96,7 @@ def test_bad_series_name_line_time_and_value(tmp_path):
         (day("1", "120", "3"), "line 2 -100 100 120 2011-03-01T12:00:00"),
         ("2011-02-29 00:00:00 1\n", "line 1 YYYY-MM-DD"),
         ("# one\n\n" + day("1", "2", "3").replace("2011-03-02", "# three\n2011-03-00"), "line 6"),
-        ("# nothing\n", "dates none"),
+        ("# nothing\n", "lines none"),
     ):
         with error_naming(FileFormatError, f"f.dat {parts}"):
             read(tmp_path, text)
