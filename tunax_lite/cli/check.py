@@ -56,16 +56,15 @@ def check(
             answer = _check_set_up(loaded, output, page)
         elif isinstance(loaded.config, RunConfig):
             answer = _describe_run(session.build_with_parameters(loaded, parameters), page)
+        elif loaded.kind.module:
+            answer = loaded.kind.commands.check(loaded, parameters, page)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            if loaded.kind.module:
-                answer = loaded.kind.commands.check(loaded, values, page)
-            else:
-                answer = _describe_calibration(build_calibration(loaded, values), page)
-                try:
-                    check_packages(loaded.config.posterior.method.build())
-                except MissingPackageError as error:
-                    session.say_notes([f"posterior.method: {error}"])
+            answer = _describe_calibration(build_calibration(loaded, values), page)
+            try:
+                check_packages(loaded.config.posterior.method.build())
+            except MissingPackageError as error:
+                session.say_notes([f"posterior.method: {error}"])
     echo(f"{config}: fine")
     return answer
 

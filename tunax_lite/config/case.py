@@ -1,4 +1,4 @@
-"""Vertical grids, what the sections of all case formats offer, and a run of a case."""
+"""Vertical grids, base classes of the case formats, and a run of a case."""
 
 import abc
 import dataclasses
@@ -32,13 +32,16 @@ class UniformGrid(Section):
     kind: Literal["uniform"]
     n_cells: NCells | None = None
     cell_thickness: Thickness | None = None
-    powers_of_two: bool = key("whether numbers of cells that follow from it are powers of two", False)
+    powers_of_two: bool = key(
+        "whether the number of cells that follows from cell_thickness is a power of two", False
+    )
 
     def of(self, depth: float) -> Grid:
         if self.cell_thickness is None:
-            return Grid.uniform(depth, self.n_cells or 3)
-        n = max(3, round(depth / self.cell_thickness))
-        n = 2 ** max(2, round(math.log2(depth / self.cell_thickness))) if self.powers_of_two else n
+            assert self.n_cells is not None  # see `_check`
+            return Grid.uniform(depth, self.n_cells)
+        ratio = depth / self.cell_thickness
+        n = 2 ** max(2, round(math.log2(ratio))) if self.powers_of_two else max(3, round(ratio))
         if n > MOST_CELLS:
             raise ValueError(
                 f"expected cells of which at most {MOST_CELLS} fill the depth, {depth:g} m, got a "
@@ -72,7 +75,7 @@ class NativeGrid(Section):
     kind: Literal["native"]
 
     def of(self, depth: float) -> None:
-        """None: the case uses its own."""
+        """Return no grid: the case keeps the one of its file."""
 
 
 class FacesGrid(Section):
@@ -97,26 +100,26 @@ class BuiltCase(NamedTuple):
     observations: Observations | None
 
     def on(self, grid: GridSection, where: Place) -> "BuiltCase":
-        """Move the case to a grid."""
-        with where.whole.naming("grid"):
+        """Move the case to a grid; `where` is its position in the file."""
+        with where.root.naming("grid"):
             target = grid.of(-float(np.asarray(self.case.grid.z_face)[0]))  # in NumPy: nothing to compile
             return self if target is None else self._replace(case=self.case.on(target))
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """Everything that `simulate` needs, and the observations of the case, if it has any.
+    """Arguments of `simulate`, and the observations of the case.
 
     Args:
         model: closure and time scheme.
-        case: on the grid of the configuration.
-        observations: of the case.
+        case: case on the grid of the configuration, with its corrections.
+        observations: observations of the case; `None` without any.
         dt: time step [s].
         output_interval: time between saved frames [s].
-        duration: length of the run [s]; `None` for the rest of the case.
-        source: the configuration file, for messages.
-        diagnostics: further variables requested by the case.
-        means: whether means between frames are requested, or of what besides the state, as in `simulate`.
+        duration: length of the run [s]; `None` to run to the end of the case.
+        source: path of the configuration file, for messages.
+        diagnostics: further variables to write, requested by the configuration or by a set-up as its case.
+        means: argument `means` of `simulate`.
     """
 
     model: Model
@@ -130,7 +133,10 @@ class Run:
     means: bool | tuple[str, ...] = False
 
     def duration_from(self, begin: float) -> float:
-        """Length of a run that begins at a time [s]: as given, or to the end of the case in whole steps."""
+        """Length of a run that begins at a time [s]: `duration`, or whole steps up to the end of the case.
+
+        Raises `ConfigError` if the rest of the case is shorter than a step, or the run has too many steps.
+        """
         length = self.duration
         if length is None:
             left = self.case.duration - begin
@@ -147,7 +153,7 @@ class Run:
 
 
 class AbstractCase(Section):
-    """A case in one of the formats; `format` is the key that names it.
+    """A case in one of the formats; the key `format` selects the class.
 
     Methods raise `ConfigError` for values that contradict each other, and `FileNotFoundError` or
     `FileFormatError` for a file that is missing or cannot be used.
@@ -157,31 +163,31 @@ class AbstractCase(Section):
 
     @abc.abstractmethod
     def named(self, where: Place) -> str:
-        """Name of the case; reads no more of its files than necessary."""
+        """Return the name of the case, without building it where possible."""
 
     @abc.abstractmethod
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        """Build the case on a grid; some cases depend on the time step [s]."""
+        """Build the case on a grid; `step` is the time step of its runs [s], which some cases need."""
 
 
 class AbstractFileCase(AbstractCase):
-    """A case of which everything comes from one file."""
+    """A case that is read from one file."""
 
     path: DataPath
 
     @abc.abstractmethod
     def read_file(self, path: Path) -> tuple[Case, Observations]:
-        """The case on the grid of its file, and its observations."""
+        """Read the case on the grid of its file, and its observations."""
 
     def named(self, where: Place) -> str:
-        with recorded():  # the case may not be chosen
+        with recorded():  # hides notes on cases that are not selected
             return self.read(where).case.name
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
         return self.read(where).on(grid, where)
 
     def read(self, where: Place) -> BuiltCase:
-        """Read the case on the grid of its file, and its observations."""
+        """Read the case of the file that `path` names."""
         path = where.file(self.path, "path")
         with where.naming():
             return BuiltCase(*self.read_file(path))

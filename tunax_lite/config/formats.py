@@ -1,7 +1,7 @@
-"""What an extension offers: kinds of configuration, and cases of another model in the words of this package.
+"""Declarations by which extensions add kinds of configuration and cases of other models.
 
-A set-up of another model is translated to a configuration of a run, with a report on every key of its files.
-It is run as it is, or it is the case of a configuration with a grid, a model or times of its own.
+A set-up of another model is translated to the configuration of a run, with a report on the keys of its files.
+A command runs it directly, or a configuration names it as its case and may replace grid, model and times.
 """
 
 import abc
@@ -21,23 +21,23 @@ from ..registry import additions
 from .case import AbstractCase, BuiltCase, GridSection, NativeGrid
 from .section import Section
 
-SomeLoaded = Any  # `load.Loaded[RunConfig]`, which imports this module
+SomeLoaded = Any  # `load.Loaded[RunConfig]`; `load` imports this module
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What became of the keys of a set-up of another model.
+    """Report on the translation of a set-up of another model.
 
     Args:
         model: name of the other model.
-        source: the configuration file.
+        source: path of its configuration file.
         n_followed: number of keys of the file that the run uses.
-        differences: what is done differently from the other model.
+        differences: settings that this package follows in another way.
         without_effect: keys of the file that are not at their defaults and change nothing, with the reason.
-        unsupported: keys of the file that are not supported, and at their defaults.
-        errors: keys that would change the result and are not supported.
-        warnings: oddities of its files, which are read nevertheless.
-        ignores_unsupported: whether to run without settings that are not supported.
+        unsupported: unsupported keys of the file that are at their defaults, so that nothing is lost.
+        errors: unsupported keys that would change the result.
+        warnings: oddities of the files, which are read nevertheless.
+        ignores_unsupported: true to run without the settings in `errors`.
     """
 
     model: str
@@ -51,7 +51,7 @@ class Report:
     ignores_unsupported: bool = False
 
     def check(self) -> None:
-        """Raise `ConfigError` listing all unsupported settings."""
+        """Raise `ConfigError` that lists `errors`, unless they are ignored."""
         if self.errors and not self.ignores_unsupported:
             raise ConfigError(
                 "\n".join(self.errors)
@@ -78,7 +78,7 @@ class Report:
 class SetUpFormat(NamedTuple):
     """How set-ups of another model are recognised and read."""
 
-    name: str  # as `format` of a case
+    name: str  # value of the key `format` of a case
     recognises: Callable[[Path], bool]
     load: Callable[[Path, Sequence[str] | Mapping[str, JSON]], SomeLoaded]
 
@@ -88,12 +88,12 @@ class AbstractTranslatedCase(AbstractCase):
 
     @abc.abstractmethod
     def translated(self, where: Place, grid: GridSection, step: float | None) -> SomeLoaded:
-        """The loaded configuration of its run, with the report.
+        """Return the configuration of its run, with the report.
 
         Args:
-            where: this section.
-            grid: replaces that of the files unless it is native.
-            step: time step [s]; `None` for that of the files.
+            where: position of this section.
+            grid: grid that replaces the one of the files, unless it is native.
+            step: time step [s]; `None` for the one of the files.
         """
 
     def named(self, where: Place) -> str:
@@ -109,13 +109,14 @@ class Kind(NamedTuple):
     """A kind of configuration file, and what commands do with it.
 
     Args:
-        label: as `tunax-lite schema` names it.
-        key: at the top level of its files, and of no others.
-        config: its section.
-        module: name of the module with its commands, imported when one runs. Its `check` prints what its
-            command would do, of the loaded configuration, values of parameters, and the page of `tunax-lite
-            check`, and returns the answer for scripts. Its `calibrate`, if it has one, calibrates what it
-            describes, with the arguments of `cli.calibrate.calibrate`.
+        label: its name in `tunax-lite schema`.
+        key: top-level key by which its files are recognised; `load.kinds` orders kinds that share one.
+        config: section of the whole file.
+        module: name of the module with its commands, imported when one runs; empty for the kinds of this
+            folder, whose commands are in `cli`. `check(loaded, parameters, page)` takes the loaded
+            configuration, the path of a parameter file or `None`, and the `cli.check.Page`; it prints what
+            the command would do and returns the answer for scripts. `calibrate`, which is optional, has the
+            arguments of `cli.calibrate.calibrate`.
     """
 
     label: str
@@ -125,7 +126,7 @@ class Kind(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In messages."""
+        """Label with its article, for messages."""
         return f"{'an' if self.label[0] in 'aeiou' else 'a'} {self.label}"
 
     @property
@@ -135,11 +136,11 @@ class Kind(NamedTuple):
 
 
 def notes_on_terms(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[tuple[str, str]]:
-    """Names of terms, and what extensions note about them; `ValueError` for what cannot be.
+    """Yield names of terms with notes of extensions; `ValueError` for terms that do not fit together.
 
     Args:
-        terms: of a case, by name.
-        state: at the start, with the tracers that the case gives, and no others.
+        terms: terms of a case, by name.
+        state: initial state with the tracers of the configuration, before `with_memory` adds those of terms.
     """
     for look in additions("formats", "NOTES_ON_TERMS"):
         yield from look(terms, state)

@@ -1,4 +1,4 @@
-"""Sections of a configuration file: pydantic models whose messages name the meaning of a key and hints."""
+"""Sections of a configuration file: pydantic models whose messages explain a key and suggest a remedy."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -19,10 +19,10 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, P
 from .._types import JSON
 from ..plausibility import RULES
 
-Annotation = Any  # of a key: a type, or a special form of `typing`
-_UNKNOWN_KEY = "extra_forbidden"  # of pydantic
+Annotation = Any  # type of a key: a class, or a special form of `typing`
+_UNKNOWN_KEY = "extra_forbidden"  # name of the error in pydantic
 _RENAMED = {"step": "dt", "time_step": "dt", "time_steps": "time.dt"}
-"""Keys of earlier versions that do not resemble the new ones, which may lie in a section."""
+"""New names of keys that resemble no old one, by the name in earlier versions or in other kinds of files."""
 
 
 def closest(name: str, valid: list[str]) -> str:
@@ -32,23 +32,23 @@ def closest(name: str, valid: list[str]) -> str:
 
 
 def invalid(expected: str, got: object, todo: str) -> PydanticCustomError:
-    """A rejected value: what was expected, what was found, a remedy."""
+    """Return the error for a rejected value: "expected ..., got ...; remedy"."""
     return PydanticCustomError("invalid", "{text}", {"text": f"expected {expected}, got {got}; {todo}"})
 
 
 def reject(message: str, *keys: str) -> NoReturn:
-    """Raise pydantic's error for a key of the section that is being checked."""
+    """Raise a message for one key of the section that is being checked."""
     error = PydanticCustomError("rejected", "{text}", {"text": message})
     raise ValidationError.from_exception_data("", [InitErrorDetails(type=error, loc=keys, input=None)])
 
 
 def key(meaning: str, default: object = PydanticUndefined, **checks: Any) -> Any:  # of pydantic's `Field`
-    """A key of a section: its meaning, its default if it has one, and how pydantic checks it."""
+    """Declare a key of a section: its meaning, its default if any, and arguments of `pydantic.Field`."""
     return Field(default, description=meaning, **checks)
 
 
 def known(expected: str, valid: Collection[str]) -> AfterValidator:
-    """A check of a list of names, which must all be among known ones."""
+    """Check that all names of a list are valid; `expected` describes a name in the message."""
 
     def check(names: list[str]) -> list[str]:
         for name in names:
@@ -60,20 +60,24 @@ def known(expected: str, valid: Collection[str]) -> AfterValidator:
 
 
 def in_short(key: str, accepted: Annotation, kind: type = str, **more: JSON) -> BeforeValidator:
-    """Let a text, or a number if the kind is `float`, stand for a section with this key, and `more`.
+    """Accept one value instead of a section.
 
-    `accepted` is what the schema shows to editors.
+    Args:
+        key: key of the section that gets the value.
+        accepted: type of the key in the JSON Schema.
+        kind: type of the value: `str`, or `float`, which includes integers.
+        more: other keys of the section.
     """
     kinds = (int, float) if kind is float else kind
 
-    def whole(said: JSON) -> JSON:
-        return {**more, key: said} if isinstance(said, kinds) and not isinstance(said, bool) else said
+    def expanded(value: JSON) -> JSON:
+        return {**more, key: value} if isinstance(value, kinds) and not isinstance(value, bool) else value
 
-    return BeforeValidator(whole, json_schema_input_type=accepted)
+    return BeforeValidator(expanded, json_schema_input_type=accepted)
 
 
 Accepted = Annotated[list[str], known("names of rules of plausibility", RULES)]
-"""Rules of plausibility that are silenced."""
+"""Rules of plausibility whose notes are not printed."""
 
 
 class Section(BaseModel):
@@ -83,7 +87,7 @@ class Section(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _validate(cls, data: JSON, validate: Any) -> Any:  # a function of pydantic; an instance
+    def _validate(cls, data: JSON, validate: Any) -> Any:  # Any: function of pydantic, and a section
         if not isinstance(data, Mapping | cls):
             keys = f"a mapping with keys among {', '.join(cls.model_fields)}"
             raise invalid(keys, repr(data), "give one")
@@ -97,15 +101,15 @@ class Section(BaseModel):
         return section
 
     def _check(self) -> None:
-        """Reject keys that exclude each other."""
+        """Raise an error for values that contradict each other; subclasses override this."""
 
 
 def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitErrorDetails:
     """Add the rejected value and the meaning of its key to a message of pydantic."""
     kind, location, context = problem["type"], problem["loc"], problem.get("ctx", {})
-    if kind == "value_error":  # the message of a class
+    if kind == "value_error":  # raised by a class that the section builds: its message is complete
         return InitErrorDetails(type=kind, loc=location, input=problem["input"], ctx=context)
-    text = context.get("text")  # of a section below, or of `invalid`
+    text = context.get("text")  # set by `invalid` and `reject`, or by this function in a subsection
     if text is None:
         name = str(location[0])
         about = (fields[name].description or "" if name in fields else "").split(". ")[0]
@@ -115,6 +119,7 @@ def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitEr
 
 
 def _text(problem: ErrorDetails, names: list[str]) -> str:
+    """Message "expected ..., got ..." for an error of pydantic in a section with keys of these names."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == _UNKNOWN_KEY:
         name = str(problem["loc"][0])

@@ -419,7 +419,7 @@ def _setting(
     terms: Mapping[str, AbstractTerm],
 ) -> Setting:
     """Place, grid and times that the parts of a case share."""
-    with where.whole.naming("grid"):
+    with where.root.naming("grid"):
         levels = grid.of(site.depth)
         if levels is None:
             raise ValueError(

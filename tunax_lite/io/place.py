@@ -1,4 +1,4 @@
-"""Place of a value in a configuration, for messages."""
+"""Positions of values in a configuration file, for messages."""
 
 import contextlib
 import dataclasses
@@ -14,12 +14,12 @@ from .named_files import resolve
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """A configuration, or a part of it, for messages.
+    """Position of a section in a configuration file.
 
     Args:
-        path: of the file; relative paths in it are also searched for in its folder.
-        origins: where its keys were set, by key path.
-        keys: of the part.
+        path: path of the file; relative paths in the file are also searched for in its folder.
+        origins: line of the file, or option of the command, that set each key, by key path.
+        keys: keys that lead to the section; none for the whole file.
     """
 
     path: Path
@@ -27,24 +27,27 @@ class Place:
     keys: tuple[str, ...] = ()
 
     def below(self, *keys: str) -> "Place":
-        """A part of this place."""
+        """Position of a subsection."""
         return Place(self.path, self.origins, (*self.keys, *keys))
 
     @property
-    def whole(self) -> "Place":
-        """The whole configuration."""
+    def root(self) -> "Place":
+        """Position of the whole configuration."""
         return Place(self.path, self.origins)
 
     def at(self, *keys: str) -> str:
-        """File, line and key of a part."""
+        """Text for messages: file, origin of the key or of the nearest section above it, and dotted key."""
         parts = (*self.keys, *keys)
-        known = (self.origins.get(parts[:n]) for n in range(len(parts), 0, -1))
-        origin = next((f"{each}: " for each in known if each is not None), "")
+        origins = (self.origins.get(parts[:n]) for n in range(len(parts), 0, -1))
+        origin = next((f"{each}: " for each in origins if each is not None), "")
         return f"{self.path}: {origin}{'.'.join(parts)}"
 
     @contextlib.contextmanager
     def naming(self, *keys: str) -> Iterator[None]:
-        """Prepend file, line and key to the message of a value or file that is rejected within."""
+        """Prepend this position to errors of values and files in the block; a `ConfigError` has one already.
+
+        A `ValueError` or `ArithmeticError` becomes a `ConfigError`.
+        """
         try:
             yield
         except ConfigError:
@@ -56,14 +59,14 @@ class Place:
             raise ConfigError(f"{self.at(*keys)}: {error}") from error
 
     def file(self, name: str, *keys: str) -> Path:
-        """The file for a name or a path; data folders in $TUNAX_LITE_DATA are searched, too."""
+        """Return the file of a name or a path, as `named_files.resolve` does; `FileNotFoundError` if none."""
         try:
             return resolve(name, self.path.parent)
         except FileNotFoundError as error:
             raise FileNotFoundError(f"{self.at(*keys)}: {error}") from error
 
     def note(self, text: str, *keys: str) -> None:
-        """Warn of an input, with file, line and key."""
+        """Warn of an input, with its position."""
         warn_of_input([f"{self.at(*keys)}: {text}."])
 
     def check(self, quantity: str, values: np.ndarray, *keys: str) -> None:

@@ -299,5 +299,11 @@ def test_a_file_of_parameters_of_the_closure_of_the_set_up_is_evaluated(write, t
     closure = build_run(load_run(path)).model.closure
     assert not isinstance(closure, KEpsilon)  # the default of a configuration
     save_closure(tmp_path / "closure.yaml", closure)
-    one, other = evaluate(path, (), tmp_path / "closure.yaml", None, overwrite=False)["errors"]
+    one, other = evaluate(path, (), tmp_path / "closure.yaml")["errors"]
     assert one["root_mean_square"] == other["root_mean_square"] > 0.0
+
+    run = yaml.safe_load(path.read_text(encoding="utf-8"))
+    cycles, observed = {"leads": [21600.0]}, {"path": "sst.dat", "error": 0.1, "error_column": None}
+    path.write_text(yaml.safe_dump({"run": run, "observations": observed, "cycles": cycles}))
+    answer = check(path, (), tmp_path / "closure.yaml")
+    assert answer["kind"] == "assimilation"

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from ...io.dataset import write_dataset
 from ...io.writing import check_outputs
 from .cycles import Assimilation, Records
 from .results import to_dataset
-from .sections import AssimilationConfig, build_assimilation, load_assimilation, text_of
+from .sections import AssimilationConfig, build_assimilation, load_assimilation, run_of, text_of
 
 FIGURES = "innovations", "increments"
 
@@ -37,8 +37,7 @@ def assimilate(
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
     loaded = load_assimilation(config, settings)
     with session.precision(loaded):
-        values = session.parameters_for(parameters, loaded.closure_class.__name__)
-        assimilation = build_assimilation(loaded, values)
+        assimilation = _built(loaded, parameters)
         system = assimilation.system
         about = session.provenance(loaded, system.case.name, system.model.closure)
         about = dataclasses.replace(about, config=text_of(loaded))
@@ -54,6 +53,12 @@ def assimilate(
 
             figure_files = draw(output, figures)
         session.report_written([output, *figure_files])
+
+
+def _built(loaded: Loaded[AssimilationConfig], parameters: Path | None) -> Assimilation:
+    """Build an assimilation with the values of a parameter file, for the closure of its run."""
+    run = session.build_with_parameters(run_of(loaded), parameters)
+    return build_assimilation(loaded, run)
 
 
 def _run(assimilation: Assimilation) -> Records:
@@ -96,9 +101,9 @@ def _print_summary(assimilation: Assimilation, records: Records) -> None:
             )
 
 
-def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
+def check(loaded: Loaded[AssimilationConfig], parameters: Path | None, page: Page) -> Answer:
     """Print the model, the times, and the numbers of observations, cycles and members."""
-    assimilation = build_assimilation(loaded, parameters)
+    assimilation = _built(loaded, parameters)
     system, cycles, method = assimilation.system, assimilation.cycles, assimilation.method
     model, n_values = describe_model(system.model), sum(each.time.size for each in assimilation.streams)
     page.draw(system.case)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from ...config.calibration import FreeParameterSection, free_parameters
 from ...config.case import Run
 from ...config.formats import AbstractTranslatedCase
 from ...config.load import Loaded, load
-from ...config.schema import ModelSection, Precision, RunConfig
+from ...config.schema import Precision, RunConfig
 from ...config.section import Section, invalid, key
 from ...config.series import DataPath
 from ...io.dated_text import TIME_WIDTH, read_columns, read_lines, read_times
@@ -223,11 +223,6 @@ class AssimilationConfig(Section):
     cycles: CyclesSection = key("windows and forecasts")
 
     @property
-    def model(self) -> ModelSection:
-        """Model of the run."""
-        return self.run.model
-
-    @property
     def precision(self) -> Precision:  # pyright: ignore[reportInvalidTypeForm]
         """Precision of the run."""
         return self.run.precision
@@ -246,19 +241,24 @@ def text_of(loaded: Loaded[AssimilationConfig]) -> str:
     return yaml_text(loaded.config.model_dump(exclude=unset))
 
 
-def build_assimilation(
-    loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None
-) -> Assimilation:
-    """Build an assimilation; `parameters` of the closure override those of the configuration.
+def run_of(loaded: Loaded[AssimilationConfig]) -> Loaded[RunConfig]:
+    """Return the configuration of the run of an assimilation."""
+    return Loaded(loaded.config.run, loaded.place.below("run"))
 
-    Warns of observations that are not used, or judge no forecast.
+
+def build_assimilation(loaded: Loaded[AssimilationConfig], run: Run | None = None) -> Assimilation:
+    """Build an assimilation, and warn of observations that are not used, or judge no forecast.
+
+    Args:
+        loaded: the configuration.
+        run: its run with other parameters; `None` to build the run of the configuration.
 
     Raises:
         ConfigError: contradictory values.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
     config, place = loaded.config, loaded.place
-    run = build_run(Loaded(config.run, place.below("run")), parameters)
+    run = run or build_run(run_of(loaded))
     streams = config.observations.streams(run, place.below("observations"))
     with place.naming("cycles"):
         last = max(float(stream.time[-1]) for stream in streams)

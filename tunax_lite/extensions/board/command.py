@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...calibration import Target
@@ -148,7 +148,7 @@ def _row(
     return Row(label, constants_from, None if saw is None else tuple(saw), results, unseen)
 
 
-def check(loaded: Loaded[BoardConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
+def check(loaded: Loaded[BoardConfig], parameters: Path | None, page: Page) -> Answer:
     """Print which simulations of a board are available, and the number of its rows."""
     targets, _, missing = available(loaded)
     config = loaded.config

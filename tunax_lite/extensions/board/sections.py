@@ -8,7 +8,7 @@ import numpy as np
 from ...config.case import Thickness
 from ...config.comparison import ComparedClosureSection, ComparisonConfig
 from ...config.load import Loaded, load
-from ...config.schema import Averaging, ModelSection
+from ...config.schema import Averaging
 from ...config.section import Accepted, Section, closest, invalid, key
 from ...config.site import CaseSection
 
@@ -91,11 +91,6 @@ class BoardConfig(Section):
     def seen(self, saw: Collection[str]) -> set[str]:
         """Names of the simulations that `saw` names by themselves or by their source."""
         return {each.name for each in self.simulations if each.name in saw or each.source in saw}
-
-    @property
-    def model(self) -> ModelSection:
-        """Default model, which the commands read from every configuration; rows have their own closures."""
-        return ModelSection()
 
     @property
     def precision(self) -> str:

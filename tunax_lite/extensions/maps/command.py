@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -169,10 +169,10 @@ def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:
     )
 
 
-def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
+def check(loaded: Loaded[MapConfig], parameters: Path | None, page: Page) -> Answer:
     """Print the size of a map, the model and the times, and draw the inputs of the first column."""
     needed("zarr", "tunax-lite map")
-    run = build_map(loaded, parameters)
+    run = build_map(loaded, session.parameters_for(parameters, loaded.closure_class.__name__))
     columns = run.columns
     model = describe_model(run.model)
     n_cells = run.first_column.grid.n_cells
