@@ -233,6 +233,19 @@ def test_gaps_in_some_records_are_filled_or_named(monkeypatch):
         found.case(slice(None), 90 * DAY, 110 * DAY)
 
 
+def test_gaps_of_the_initial_water_are_filled_whichever_record_has_them():
+    dataset = ocean()
+    values = np.tile(dataset.thetao, (12, 1, 1, 1))
+    values[11, :, 4, 5] = np.nan  # the run starts between December and January
+    dataset["thetao"] = ("time", *dataset.thetao.dims), values, dataset.thetao.attrs
+    found = columns(dataset, reach=1.5e6)
+    assert found.counts["filled from a neighbour"] == 1
+    filled = np.flatnonzero((found.latitude == 0.0) & (found.longitude == 50.0))
+    start = np.asarray(found.case(filled, 0.0, DAY).initial_state.temperature)
+    assert np.abs(start - temperature(0.0, 50.0, 0.0)).max() < 5.0
+    assert columns(dataset, reach=0.0).counts["without values in reach"] == 1
+
+
 def test_a_batch_for_notebooks_has_places_and_names():
     places = {"north": [30.0, 200.0], "south": [-30.0, -10.0]}
     case: Any = columns_from_dataset(ocean(), LEVELS, points=SitePoints(places=places), **SETTINGS)

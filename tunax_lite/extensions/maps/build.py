@@ -67,11 +67,14 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
 
 
 _N_JUDGED, _N_RECORDS = 9, 13
-"""Columns to which the rules of plausibility are applied; least number of records that they see."""
+"""Number of columns to which the rules of plausibility are applied, and least number of their records."""
 
 
 def _remarks_of(columns: "GriddedColumns", accept: Sequence[str]) -> list[str]:
-    """Return notes on unlikely input of a few columns; on a grid, those that concern a third of them."""
+    """Return notes on unlikely input, from a few columns.
+
+    On a grid, rules that fewer than a third of these columns break give no note.
+    """
     judged = np.unique(np.linspace(0, columns.n_columns - 1, _N_JUDGED).astype(int))
     length = min(columns.duration, max(10.0 * 86400.0, _N_RECORDS * columns.longest_interval))
     notes: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Times of records on the clock of a run, from the calendars of models and climatologies.
+"""Times of records in seconds since the start of a run, from the calendars of models and climatologies.
 
 A repeating year is stretched to each year of the run: a record at a fraction of its year lies at the same
 fraction of every other year, so that months stay in place whatever the number of days. Other times are
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _LONGEST = 1.75
-"""Longest step between records, relative to the usual one: months are 28 to 31 days long."""
+"""Longest interval between records, relative to the median: months are 28 to 31 days long."""
 _YEAR = 365.0 * 86400.0
 
 
@@ -34,7 +34,7 @@ class RecordTimes:
         epoch: time 0 of the run.
         seconds: times since the epoch, increasing.
         records: index of the record at each time, counted through all files.
-        step: median time between records [s].
+        interval: median time between records [s].
         repeats: whether the records are a repeating year.
     """
 
@@ -42,7 +42,7 @@ class RecordTimes:
     epoch: datetime.datetime
     seconds: np.ndarray
     records: np.ndarray
-    step: float
+    interval: float
     repeats: bool
 
     def window(self, start: float, stop: float) -> slice:
@@ -58,7 +58,8 @@ class RecordTimes:
             wanted = " to ".join(self._moment(each) for each in (start, stop))
             advice = "change start_time or duration, give more files, or set `repeats` for a repeating year"
             raise error_of(self.variable, f"records from {wanted}", got, advice)
-        # The largest number of records within any interval of this length, and one on either side.
+        # The largest number of records within any period of this length, and one on either side. Rounding
+        # gives periods of one length the same number.
         ends = np.searchsorted(time, time + round(stop - start, 3) * (1.0 + 1e-9), side="left")
         n = min(int(np.max(ends - np.arange(time.size))) + 2, time.size)
         first = max(int(np.searchsorted(time, start + slack, side="right")) - 1, 0)
@@ -66,7 +67,7 @@ class RecordTimes:
         return slice(first, first + n)
 
     def around(self, start: float, stop: float) -> slice:
-        """Records around a period, as far as there are any; at least two."""
+        """Records from the last before `start` to the first after `stop`, if they exist; at least two."""
         n = self.seconds.size
         first = int(np.clip(np.searchsorted(self.seconds, start, side="right") - 1, 0, n - 2))
         last = int(np.clip(np.searchsorted(self.seconds, stop, side="left"), first + 1, n - 1))
@@ -115,7 +116,7 @@ def read_times(
         edges = (np.append(copies, last + 3) - 1970).astype("M8[Y]").astype("M8[us]")
         edges = (edges - np.datetime64(epoch)) / np.timedelta64(1, "s")
         seconds = (edges[:-1, None] + fractions[order] * np.diff(edges)[:, None]).ravel()
-        records, step = np.tile(order, copies.size), np.median(_YEAR * np.diff(fractions[order]))
+        records, interval = np.tile(order, copies.size), np.median(_YEAR * np.diff(fractions[order]))
     else:
         try:
             moments = np.array([date.isoformat() for date in dates], dtype="M8[us]")
@@ -123,11 +124,21 @@ def read_times(
             expected, got = "dates of the standard calendar", f"the calendar '{dates[0].calendar}'"
             raise error_of(first, expected, got, "convert it: xarray's `convert_calendar`") from None
         seconds = np.round((moments - np.datetime64(epoch)) / np.timedelta64(1, "s"), 3)
-        records, step = np.arange(seconds.size), np.median(np.diff(seconds))
-    times, steps = RecordTimes(first, epoch, seconds, records, float(step), repeats), np.diff(seconds)
+        records, interval = np.arange(seconds.size), np.median(np.diff(seconds))
+    times, intervals = RecordTimes(first, epoch, seconds, records, float(interval), repeats), np.diff(seconds)
     for is_wrong, expected, got, advice in (
-        (steps <= 0.0, "times that increase", "{1} after {0}", "sort the files, and remove repeated records"),
-        (steps > _LONGEST * step, "records without a gap", "none between {0} and {1}", "add what is missing"),
+        (
+            intervals <= 0.0,
+            "times that increase",
+            "{1} after {0}",
+            "sort the files, and remove repeated records",
+        ),
+        (
+            intervals > _LONGEST * interval,
+            "records without a gap",
+            "none between {0} and {1}",
+            "add what is missing",
+        ),
     ):
         if is_wrong.any():
             after = int(np.argmax(is_wrong))
@@ -138,7 +149,7 @@ def read_times(
 
 
 def _dates(variable: "xr.DataArray") -> tuple[list[Any], np.ndarray]:  # of cftime
-    """Dates of the records in the calendar of the file, and the fraction of their year at each."""
+    """Dates of the records in the calendar of the file, and the fraction of their year that has passed."""
     import cftime  # takes long
 
     unit = unit_in_file(variable, None, "time")

@@ -7,10 +7,11 @@ its correction, which is constant in time. rho(u) = u, or c^2 log(1 + u / c^2) w
 the model cannot follow then has little effect on the shared parameters. Columns are independent: m + 1
 tangents, each for all columns at once, give the Jacobian by the n corrections and the m shared parameters.
 Corrections are eliminated column by column, which leaves m equations (Gauss-Newton with Levenberg-Marquardt
-damping). With a scale, columns have the weight rho'(u_i) / (1 + h_i / H) in these besides their area, where
-h_i is the mean square derivative by all shared parameters, and H its median over all columns, times `STEEP`:
-few columns that change abruptly, with derivatives up to a million times those of the others, would dominate
-the step. Sums over columns are in order: iterates do not depend on the number of workers.
+damping). With a scale, columns have the weight rho'(u_i) / (1 + h_i / H) in these besides their area. h_i is
+the sum of the mean square derivatives by the shared parameters, and H its median over columns where it is
+not zero, times `STEEP`: otherwise a few columns that change abruptly, with derivatives up to a million times
+those of the others, would dominate the step. Sums over columns are in order: iterates do not depend on the
+number of workers.
 
 Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection; Holland and Welsch
 (1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares; Hampel et al.
@@ -51,7 +52,7 @@ BLOCK = 64
 LARGEST_CHANGE = 0.5
 """Largest change of an unconstrained shared parameter in one step."""
 STEEP = 10.0
-"""Mean square derivative of a column over the median, above which it counts less for shared parameters."""
+"""Ratio of a column's mean square derivatives to their median, above which it counts less."""
 LARGEST_CORRECTION = 150.0
 """Largest change of a correction in one step [W m-2]."""
 _FIRST_DAMPING, _DAMPINGS = 4e-2, (1e-4, 1e8)
@@ -65,7 +66,7 @@ class MapFit:
     """The fit on a map, as one picklable object.
 
     Args:
-        run: run of the map; its output variables are ignored, residuals are taken at the ends of its frames.
+        run: run of the map, without output variables; residuals are taken at the ends of its frames.
         settings: shared parameters, penalty of the corrections, scale of the misfit, and spin-up.
     """
 
@@ -101,7 +102,7 @@ class MapFit:
         return np.asarray(self.free.to_physical(jnp.asarray(x)))
 
     def identity(self) -> dict[str, str]:
-        """Settings and input files that the iterates depend on."""
+        """Settings and input files on which the iterates depend, by name."""
         text = repr(self.settings.model_copy(update={"n_iterations": 0, "folder": None}))
         return {"map": self.run.fingerprint[:16], "calibration": text, **dict(self.run.stamps())}
 
@@ -120,7 +121,10 @@ _programs: Shared[Program] = Shared(most=1)
 
 
 def equations_of(fit: MapFit, item: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Equations:
-    """Normal equations of a block; `item` is its column indices, the shared vector and the corrections."""
+    """Normal equations of a block of columns.
+
+    `item` contains the indices of the columns, the unconstrained shared parameters, and the corrections.
+    """
     columns, *numbers = item
     model, case = fit.run.batch(columns, 0.0, fit.run.duration)
     dtype = case.grid.z_face.dtype
@@ -157,7 +161,8 @@ def _equations(
         misfit = factor * (surface[-len(observed) :] - jnp.where(is_observed, observed, 0.0))
         return jnp.append(misfit, fit.settings.penalty * correction[None], axis=0)
 
-    # Every column has its own copy of the parameters, so that one tangent is a column of all Jacobians.
+    # Every column has its own copy of the shared parameters: one tangent then gives the derivatives of all
+    # columns at once.
     at = jnp.broadcast_to(x[:, None], (m, n)), correction
     directions = jnp.broadcast_to(jnp.eye(m + 1, dtype=x.dtype)[:, :, None], (m + 1, m + 1, n))
     push = lambda d: jax.jvp(differences, at, (d[:m], d[m]))  # noqa: E731
@@ -171,12 +176,13 @@ class Progress(NamedTuple):
     """State of a fit after its last evaluation.
 
     Args:
-        x: unconstrained shared parameters with the lowest loss.
-        correction: heat flux correction of each column with the lowest loss of all columns [W m-2].
+        x: unconstrained shared parameters in the evaluation with the lowest loss.
+        correction: heat flux correction of each column in this evaluation [W m-2].
         equations: normal equations at x and correction.
         weight: fraction of the area in each column; 0 for columns that failed initially.
         losses: loss of each evaluation, in order [K2].
-        damping: relative increase of the diagonal of the shared parameters, and of each correction [1].
+        damping: relative increase of the diagonal, `(1 + n_columns,)`: of the shared parameters, then of
+            each correction [1].
     """
 
     x: np.ndarray
@@ -188,7 +194,10 @@ class Progress(NamedTuple):
 
     @classmethod
     def at_start(cls, fit: MapFit, n_evaluations: int = 0) -> "Progress":
-        """Return the start of a fit; with `n_evaluations`, a template of that length to read a file into."""
+        """Return the start of a fit; with `n_evaluations`, a template of that length to read a file into.
+
+        Its equations have no derivatives: the first step is zero, so the start values are evaluated first.
+        """
         x, zero = np.asarray(fit.free.start(), float), np.zeros(fit.run.columns.n_columns)
         square = np.zeros((x.size + 1, x.size + 1, zero.size))
         equations = Equations(zero + np.inf, square[0], square)
@@ -216,7 +225,11 @@ class Progress(NamedTuple):
         return shared, np.clip(change, -LARGEST_CORRECTION, LARGEST_CORRECTION)
 
     def after(self, fit: MapFit, x: np.ndarray, correction: np.ndarray, equations: Equations) -> "Progress":
-        """The state after an evaluation, which is accepted if its loss is lower."""
+        """The state after an evaluation, which is accepted if its loss is lower.
+
+        Raises:
+            FloatingPointError: the first evaluation, without a finite misfit in any column.
+        """
         finite = [np.isfinite(part).reshape(-1, part.shape[-1]).all(axis=0) for part in equations]
         misfit = np.where(np.logical_and.reduce(finite), equations.mean_square, np.inf)
         weight = self.weight
@@ -250,14 +263,15 @@ def fit_map(
     """Fit the corrections of all columns and the shared parameters together.
 
     Args:
+        fit: the fit; its `settings.n_iterations` is not used.
         n_iterations: evaluations of the loss and its derivatives, including those before an interruption.
         engine: evaluates blocks of columns; iterates do not depend on it.
         path: file to continue from if it exists, written after every evaluation.
-        report: called after each evaluation, and first if there are earlier ones.
+        report: called after each evaluation, and with the state that was read from `path`.
 
     Raises:
         FloatingPointError: no column has a finite initial misfit.
-        ValueError: a damaged file, or that of another fit or of other input.
+        FileFormatError, ValueError: `path` is damaged, or belongs to another fit or other input.
     """
     n = fit.run.columns.n_columns
     # Blocks are equally long, for one compiled program: copies of the last column fill the last block.
@@ -287,11 +301,11 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
 
     paths, closure = [folder / CORRECTIONS_NAME, folder / PARAMETERS_NAME], fit.run.model.closure
     columns, used = fit.run.columns, progress.weight > 0.0
-    last = progress.equations.mean_square - (fit.settings.penalty * progress.correction) ** 2
+    mean_square = progress.equations.mean_square - (fit.settings.penalty * progress.correction) ** 2
     variables = {"loss": described("iteration", progress.losses, "misfits with penalty", "K2")}
     for name, values, *labels in (
         ("heat_flux_correction", progress.correction, "heat flux correction", "W m-2"),
-        ("misfit", np.maximum(last, 0.0) ** 0.5, "root mean square misfit with the correction", "K"),
+        ("misfit", np.maximum(mean_square, 0.0) ** 0.5, "root mean square misfit with the correction", "K"),
     ):
         values = on_map(np.where(used, values, np.nan), columns.index, columns.shape)
         variables[name] = described(map_dims(columns), values, *labels)

@@ -55,6 +55,7 @@ def map_columns(
         about = session.provenance(loaded, loaded.name, run.model.closure)
         run = dataclasses.replace(run, about=about)
         inputs = session.inputs_of(loaded, parameters, *run.columns.inputs)
+        # Whether the store may be replaced is checked by `existing_store`.
         check_outputs([output], overwrite=True, inputs=inputs, folders=True)
         store = existing_store(output, run, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
@@ -113,7 +114,7 @@ def calibrate(
     workers: int | None,
     scheduler: str | None,
 ) -> None:
-    """`tunax-lite calibrate` of a map."""
+    """Calibrate a map, for `tunax-lite calibrate`."""
     loaded = load_map(config, settings)
     with session.precision(loaded):
         fit = build_map_fit(loaded)
@@ -162,9 +163,9 @@ def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:
     listed = "; ".join(column.described(run.columns.epoch) for column in first)
     more = f"; and {len(broken) - len(first)} more" if len(broken) > len(first) else ""
     echo(
-        f"tunax-lite: error: expected finite values, got others in {len(broken)} of {run.columns.n_columns} "
-        f"columns: {listed}{more}. Their values are missing from then on, the other columns are complete; "
-        "try a shorter time step, or check the input there.",
+        f"tunax-lite: error: expected finite values, got NaN or infinity in {len(broken)} of "
+        f"{run.columns.n_columns} columns: {listed}{more}. Their values are missing from then on, the other "
+        "columns are complete; try a shorter time step, or check the input there.",
         err=True,
     )
 

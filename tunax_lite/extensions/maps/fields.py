@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _BLOCK = 4_000_000
-"""Values that are read at once."""
+"""Approximate number of values that are read at once."""
 _MOST_SCANNED = 200_000_000
-"""Largest field of which all records are read for missing values before the run; else only the first is."""
+"""Most values of a field whose records are all read for missing values before the run; else only the first
+record is, and a value missing later is an error."""
 _MOST_MASKS = 40
 """Most masks of missing values of a field; if there are more, points missing in any record count as dry."""
 HALF = 0.5 - 1e-9
@@ -83,7 +84,7 @@ class FileField:
         first, self.header = files[0], header_of(files[0], name)
         self.points, self._horizontal = points_of(first, name)
         self._time, _ = axis_of(first, name, "time", self._horizontal)
-        self.vertical, levels = axis_of(first, name, "vertical", self._horizontal)
+        self.vertical, level_coordinate = axis_of(first, name, "vertical", self._horizontal)
         self._files = files if self._time is not None else files[:1]
         others = {dim for dim in map(str, self.header.dims) if first.sizes[dim] > 1}
         if others := sorted(others - {*self._horizontal, self._time, self.vertical}):
@@ -98,15 +99,16 @@ class FileField:
             self.times = read_times(coordinates, epoch, duration, settings.repeats)
         self._conversion, self._is_upward = settings.build(), leaves_water(self.header)
         examine(self.header, quantity, requested=self._conversion, is_reversed=self._is_upward)
-        # One matrix per mask of missing values, and the number of the mask of each record.
+        # The number of the mask of missing values of each record, and one matrix per mask.
         self._mask_of, self._matrices = np.zeros(sum(self._lengths), dtype=int), list[Matrix]()
         self._levels: Sequence[int] = ()
         if has_levels:
-            if levels is None:
-                raise error_of(self.header, "a dimension of depth", self.header.dims, "name a profile")
-            self._depth, self._lower_edge, is_downward = levels_of(first, levels)
+            if level_coordinate is None:
+                advice = "name a variable over depth"
+                raise error_of(self.header, "a dimension of depth", self.header.dims, advice)
+            self._depth, self._lower_edge, is_downward = levels_of(first, level_coordinate)
             n = self._depth.size
-            self._levels = range(n) if is_downward else range(n - 1, -1, -1)
+            self._levels = range(n) if is_downward else range(n - 1, -1, -1)  # from the surface down
 
     @property
     def _row_length(self) -> int:
@@ -114,7 +116,10 @@ class FileField:
         return int(np.prod(self.points.shape)) // int(self._files[0].sizes[self._horizontal[0]])
 
     def block(self, records: np.ndarray, rows: slice = slice(None), level: int = 0) -> np.ndarray:
-        """Read records in increasing order and some rows, `(n_records, n_points)`, NaN where missing."""
+        """Read some rows of records in increasing order, `(n_records, n_points)`, NaN where missing.
+
+        `level` is the index in the file; it has no effect without a dimension of depth.
+        """
         parts, before = [], 0
         for file, length in zip(self._files, self._lengths, strict=True):
             in_file = records[(records >= before) & (records < before + length)] - before
@@ -123,8 +128,8 @@ class FileField:
                 continue
             at: dict[str, Sequence[int] | slice] = {self._horizontal[0]: rows}
             if self._time is not None:
-                in_order = in_file[-1] - in_file[0] + 1 == in_file.size
-                at[self._time] = slice(in_file[0], in_file[-1] + 1) if in_order else in_file.tolist()
+                is_contiguous = in_file[-1] - in_file[0] + 1 == in_file.size
+                at[self._time] = slice(in_file[0], in_file[-1] + 1) if is_contiguous else in_file.tolist()
             if self.vertical is not None:
                 at[self.vertical] = slice(level, level + 1)
             variable = read_netcdf(file, only=(self._name,), at=at)[self._name]
@@ -155,7 +160,8 @@ class FileField:
         """Prepare the matrices from the points of the files to the chosen target points.
 
         Returns:
-            Masks of the chosen points that take the value of a neighbour in any record, or have no value.
+            Masks of the chosen points: those filled from the nearest wet point in some record, and those
+            without a value in some record.
         """
         of_masks = [remapping.around_coasts(self.points, wet, chosen) for wet in self._masks()]
         self._matrices, filled, empty = (list(each) for each in zip(*of_masks, strict=True))
@@ -168,7 +174,8 @@ class FileField:
     def _masks(self) -> list[np.ndarray]:
         """Return the different masks of points with values, and note which one each record has."""
         if self._levels:
-            return [np.isfinite(self.block(_FIRST, level=self._levels[0])[0])]
+            records, _ = self._around_epoch()
+            return [np.isfinite(self.block(records, level=self._levels[0])).all(axis=0)]
         n, size = self._mask_of.size, int(np.prod(self.points.shape))
         n_scanned, step = n if n * size <= _MOST_SCANNED else 1, max(1, _BLOCK // size)
         parts = [np.arange(first, min(first + step, n_scanned)) for first in range(0, n_scanned, step)]
@@ -211,16 +218,11 @@ class FileField:
 
         Linear between levels and records; constant above the uppermost and below the deepest value.
         """
-        records, share = _FIRST, np.ones(1)
-        if self.times is not None:
-            both = self.times.around(0.0, 0.0)
-            knots, records = self.times.seconds[both], self.times.records[both]
-            later = float(np.clip(-knots[0] / (knots[-1] - knots[0]), 0.0, 1.0))
-            share = np.array([1.0 - later, later])
+        records, share = self._around_epoch()
         matrix, used, rows = self._on_needed_rows(self._matrices[0][columns])
-        of_levels, order = np.empty((self._depth.size, columns.size)), np.argsort(records)
+        of_levels = np.empty((self._depth.size, columns.size))
         for number, level in enumerate(self._levels):
-            block = np.tensordot(share[order], self.block(records[order], rows, level), 1)
+            block = np.tensordot(share, self.block(records, rows, level), 1)
             finite = np.isfinite(block)
             self._check(block[None], used[finite[used]], records[:1], rows)
             weight, total = matrix @ finite.astype(float), matrix @ np.where(finite, block, 0.0)
@@ -231,6 +233,16 @@ class FileField:
         fraction = np.clip((-z - upper) / (lower - upper), 0.0, 1.0)
         ends = [np.take_along_axis(of_levels, index, axis=0) for index in (after - 1, after)]
         return ends[0] + fraction * (ends[1] - ends[0])
+
+    def _around_epoch(self) -> tuple[np.ndarray, np.ndarray]:
+        """Records on either side of the epoch, in the order of the files, and their weights at the epoch."""
+        if self.times is None:
+            return _FIRST, np.ones(1)
+        both = self.times.around(0.0, 0.0)
+        knots, records = self.times.seconds[both], self.times.records[both]
+        later = float(np.clip(-knots[0] / (knots[-1] - knots[0]), 0.0, 1.0))
+        order = np.argsort(records)
+        return records[order], np.array([1.0 - later, later])[order]
 
     def _on_needed_rows(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice]:
         """Restrict a matrix to the rows of the files that it needs; return it, the used points and rows."""
@@ -275,7 +287,7 @@ class Field:
 
     @property
     def times(self) -> RecordTimes | None:
-        """Times of the part with the finest resolution."""
+        """Times of the part with the shortest interval between records; `None` if all are constant."""
         return finest(self.parts)
 
     def on(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -285,9 +297,9 @@ class Field:
 
 
 def finest(fields: Sequence[FileField] | Sequence[Field]) -> RecordTimes | None:
-    """Times of the field with the finest resolution; `None` if all are constant."""
+    """Times of the field with the shortest interval between records; `None` if all are constant."""
     all_times = (field.times for field in fields if field.times is not None)
-    return min(all_times, key=lambda times: times.step, default=None)
+    return min(all_times, key=lambda times: times.interval, default=None)
 
 
 class FieldBuilder:
@@ -315,7 +327,7 @@ class FieldBuilder:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Opened files and folders of this machine."""
+        """Local files and folders that have been opened."""
         paths = [Path(str(file.encoding.get("source", ""))) for file in self._opened.values()]
         return tuple(dict.fromkeys(path for path in paths if path.name and path.exists()))
 
@@ -356,7 +368,7 @@ class FieldBuilder:
         return FileField(quantity, settings, files, self._epoch, self._duration, has_levels=has_levels)
 
     def bathymetry(self, settings: Gridded, remapping: Remapping) -> tuple[np.ndarray, np.ndarray]:
-        """Fraction of water at each target point, and its depth [m]."""
+        """Fraction of water at each target point, and the mean depth of this water [m]."""
         if settings.constant is not None:
             n = int(np.prod(remapping.target.shape))
             return np.ones(n), np.full(n, settings.constant)

@@ -1,4 +1,4 @@
-"""Columns from gridded files: grids, water and forcing."""
+"""Columns from gridded files: grids, initial water and forcing."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -37,7 +37,8 @@ from .fields import HALF, FieldBuilder, finest
 from .remapping import TINY, Points, Remapping
 from .sections import MapSection
 
-_FOREVER = 1e12  # [s]
+_FOREVER = 1e12
+"""Series of constants extend from minus to plus this time [s]."""
 _LARGEST_GUSTINESS = 10.0
 """Upper limit of the ratio of mean wind speed to speed of the mean wind [1], which diverges in calms."""
 
@@ -50,19 +51,19 @@ class GriddedColumns:
         levels: grid whose faces are stretched to the depth of each column.
         sources: files or datasets for fields without their own; replace `section.paths`.
         dt: time step [s], for terms and the diurnal cycle of the sun.
-        find: returns the path for a name.
-        name: of the map.
+        find: function that returns the path of a name.
+        name: name of the map.
 
     Attributes:
         n_columns: number of water points.
-        latitude, longitude, depth: of the columns [degrees north, degrees east, m], shape `(n_columns,)`.
-        shape: of the target grid, `(n_lat, n_lon)`, or `(n_points,)` of a list of points.
+        latitude, longitude, depth: those of the columns [degrees north, degrees east, m], `(n_columns,)`.
+        shape: shape of the target grid, `(n_lat, n_lon)`, or `(n_points,)` of a list of points.
         index: flat index into `shape` of each column, increasing.
-        coordinates: of a dataset on `shape`: dims, values and attributes by name, as in xarray.
+        coordinates: coordinates of a dataset on `shape`: dims, values and attributes by name, as in xarray.
         epoch: time 0 of all cases.
-        duration: of the map [s].
+        duration: duration of the map [s].
         counts: numbers of points by outcome: columns, filled, land, without values, deepened and others.
-        notes: notes for the user.
+        notes: notes for the user; the first lists `counts`.
         fingerprint: digest of the settings and the points.
         inputs: files and folders that are read, without datasets in memory.
 
@@ -118,11 +119,11 @@ class GriddedColumns:
                 raise error_of(header, expected, got, f"give {key}")
             self._kinds[key] = kind
         self.notes: tuple[str, ...] = (", ".join(f"{n} {what}" for what, n in self.counts.items() if n),)
-        shortwave, self._shortwave_step = self._groups.get("weather", {}).get("shortwave"), None
+        shortwave, self._shortwave_interval = self._groups.get("weather", {}).get("shortwave"), None
         if shortwave is not None and self._bulk.get("shortwave") is None:
-            self._shortwave_step = np.inf if shortwave.times is None else shortwave.times.step  # [s]
+            self._shortwave_interval = np.inf if shortwave.times is None else shortwave.times.interval  # [s]
             notes = self._mean_light.notes(
-                self._bulk.get("albedo", ConstantAlbedo(0.0)), self._shortwave_step
+                self._bulk.get("albedo", ConstantAlbedo(0.0)), self._shortwave_interval
             )
             self.notes += tuple(f"weather: {note}" for note in notes)
         self.inputs = build.paths
@@ -141,7 +142,11 @@ class GriddedColumns:
         self._terms = terms
 
     def _locate(self, section: MapSection, build: FieldBuilder) -> Points:
-        """Find the points with water and values of all fields, which are the columns; return all points."""
+        """Find the columns, which are the points with water and values of all fields.
+
+        Sets `index`, `shape`, `n_columns`, `latitude`, `longitude`, `depth` and `counts`, and restricts the
+        fields to the columns. Returns all points.
+        """
         temperature = self._profiles["temperature"]
         source = temperature.points
         points = section.points.of(source)
@@ -191,13 +196,13 @@ class GriddedColumns:
     def longest_interval(self) -> float:
         """Largest median time between records over the fields of forcing and observations [s]."""
         fields = [field for group in self._groups.values() for field in group.values()]
-        return max((field.times.step for field in fields if field.times is not None), default=0.0)
+        return max((field.times.interval for field in fields if field.times is not None), default=0.0)
 
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
         """Read a batch of columns, with forcing from `start` to `stop` [s] since the epoch.
 
-        Cases of equally many columns and equal length `stop - start` have the same structure and shapes, so
-        that one compiled program serves all. Only the data of the batch are read.
+        Cases with as many columns and the same length `stop - start` have the same structure and shapes, so
+        that they share a compiled program. Only the data of the batch are read.
 
         Raises:
             FileFormatError: times not covered by the input, or a missing or impossible value, with file,
@@ -245,7 +250,10 @@ class GriddedColumns:
     def _series(
         self, group: str, chosen: np.ndarray, start: float, stop: float
     ) -> tuple[Array, dict[str, np.ndarray]]:
-        """Times of the most finely resolved field of a group, and values of all its fields at these times."""
+        """Times from before `start` to after `stop`, and the values of all fields of a group at them.
+
+        The times are those of the field with the shortest interval between records.
+        """
         fields = self._groups[group]
         times = finest(list(fields.values()))
         time = np.array([-_FOREVER, _FOREVER])
@@ -284,7 +292,7 @@ class GriddedColumns:
         if salinity is None:  # needed to convert temperature
             salinity = np.asarray(self._start(chosen)[1].salinity[-1])
             kinds = kinds | {"salinity_kind": "absolute"}
-        # Without temperature any value serves: the converted salinity does not depend on it.
+        # Any value replaces a missing temperature: the converted salinity does not depend on it.
         temperature = values.get("temperature", np.full_like(salinity, 10.0))
         z = np.zeros(chosen.size)
         both = modelled_water(temperature, salinity, z, **kinds, **self._place(chosen))
@@ -292,7 +300,9 @@ class GriddedColumns:
         return time, {name: each for name, each in named if name in values}
 
     def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Observed conservative temperature at the surface [degC], `(n_times, n_columns)`, NaN where missing.
+        """Observed conservative temperature at the surface [degC], `(n_times, n_columns)`.
+
+        It is interpolated linearly between records, and NaN before the first and after the last one.
 
         Raises:
             ValueError: a map without observations, or without any at these times.
@@ -304,7 +314,7 @@ class GriddedColumns:
         is_covered = np.ones(times.shape, dtype=bool)
         if records is not None:
             is_covered = (times >= records.seconds[0]) & (times <= records.seconds[-1])
-        # Without overlap, reading the series at all times raises the error.
+        # Where no time is covered, reading all of them raises the error.
         covered = times[is_covered] if is_covered.any() else times
         time, water = self._surface_water("observed", chosen, float(covered[0]), float(covered[-1]))
         values = Series(np.asarray(time), np.asarray(water["temperature"])).on(times)
@@ -313,6 +323,7 @@ class GriddedColumns:
     def _forcing(
         self, chosen: np.ndarray, latitude: Array, longitude: Array, start: float, stop: float
     ) -> AbstractForcing:
+        """Weather or fluxes of some columns from `start` to `stop`, with the flux corrections, if any."""
         if "weather" in self._groups:
             time, values = self._series("weather", chosen, start, stop)
             for field in WEATHER:
@@ -343,7 +354,7 @@ class GriddedColumns:
         self, sun: SolarPosition, chosen: np.ndarray, start: float, stop: float
     ) -> dict[str, Any]:  # arguments of `BulkForcing`
         """Albedo and diurnal cycle for shortwave records that do not resolve the day, such as daily means."""
-        interval, mean_light = self._shortwave_step, self._mean_light
+        interval, mean_light = self._shortwave_interval, self._mean_light
         if interval is None:
             return {}
         arguments: dict[str, Any] = {}

@@ -32,6 +32,7 @@ N_TILES, COLUMNS = 16, (256, 4096)
 MOST_CELL_STEPS, MOST_BYTES = 3e9, 2**30
 """Largest piece: cells times steps (a minute on one core), and bytes. A killed process loses one piece."""
 _SAMPLE = 4
+"""Columns from which the memory of all is estimated."""
 
 
 class Results(NamedTuple):
@@ -58,7 +59,7 @@ def _finite(restart: Restart) -> Bool[Array, " column"]:
 
 
 def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
-    """Frames of one block of columns."""
+    """Compute frames of one block of columns; `part` is the model, the case, the start and the time step."""
     model, case, start, dt = part
     prepared = model.with_von_karman(case)
 
@@ -78,12 +79,15 @@ def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
         checkpointing=AutoCheckpointing(),
         save=lambda carry, _: (variables(carry.now), _finite(carry.now)),
     )
-    # Only profiles have more axes than these: frame and column, or column alone.
-    compact = lambda values, n: values.astype(jnp.float32) if values.ndim > n else values  # noqa: E731
-    stored = {name: compact(each, 2) for name, each in values.items()}
-    first = {f"{INITIAL}{name}": compact(each, 1) for name, each in variables(start).items()}
+    stored = {name: _in_single_precision(each, 2) for name, each in values.items()}
+    first = {f"{INITIAL}{name}": _in_single_precision(each, 1) for name, each in variables(start).items()}
     heights = {"height_center": prepared.grid.z_center, "height_face": prepared.grid.z_face}
     return Results(stored, heights | first, finite, end)
+
+
+def _in_single_precision(values: Array, n_of_scalar: int) -> Array:
+    """Convert profiles, which have more axes than a scalar: column, and in series frame."""
+    return values.astype(jnp.float32) if values.ndim > n_of_scalar else values
 
 
 _programs: Shared[Program] = Shared(most=1)
@@ -116,7 +120,7 @@ def piece_program(
 
 
 class Plan(NamedTuple):
-    """Division of a map, and its stored variables.
+    """Division of a map, its stored variables, and their sizes.
 
     Args:
         layout: division into tiles and pieces.
@@ -173,7 +177,11 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
 
 
 def _structure(run: MapRun, batch: tuple[Model, Case], start: Restart) -> Results:
-    """Shapes and types of the results of one frame of a batch."""
+    """Shapes and types of the results of one frame of a batch.
+
+    Raises:
+        ValueError: an unknown variable, or one that is neither a profile nor a scalar.
+    """
     dt = jnp.asarray(run.dt, start.state.temperature.dtype)
     part = batch[0], batched_case(*batch), start, dt
     results = jax.eval_shape(functools.partial(_frames, run, 1), part)

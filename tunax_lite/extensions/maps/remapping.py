@@ -26,7 +26,7 @@ class Points:
         latitude, longitude: axes of the grid, `(n_lat,)` and `(n_lon,)`, or coordinates of each point of a
             list, `(n,)` [degrees].
         is_grid: whether they are axes.
-        names: of the points of a list, if they have some.
+        names: names of the points of a list, if any.
     """
 
     latitude: np.ndarray
@@ -119,7 +119,8 @@ class Remapping:
         """Return the matrix from the wet points of a file to the chosen points.
 
         Returns:
-            The matrix, whose rows sum to 1; masks of rows that use a point within reach, and of empty rows.
+            The matrix, whose rows sum to 1 or are empty; masks of rows that use the nearest wet point within
+            reach, because all their points are dry, and of empty rows.
         """
         key = source.latitude.tobytes(), source.longitude.tobytes(), wet.tobytes(), chosen.tobytes()
         if key in self._matrices:
@@ -144,7 +145,10 @@ class Remapping:
 
 
 def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Indices and weights of both neighbours on an axis; zero weight beyond half a spacing from its ends."""
+    """Indices and weights of both neighbours on an axis.
+
+    Weights are zero beyond half of the largest spacing from the ends of the axis.
+    """
     points = axis if period is None else axis % period
     order = np.argsort(points, kind="stable")
     points, gap = points[order], 0.0
@@ -157,9 +161,9 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
     spacing = float(np.max(np.diff(points))) if points.size > 1 else 1.0
     if period is not None:
         at = points[0] + (at - points[0]) % period
-        if gap <= 1.5 * spacing:  # global
+        if gap <= 1.5 * spacing:  # the axis goes around the globe: repeat its first point at the end
             points, order = np.append(points, points[0] + period), np.append(order, order[0])
-        else:  # just west of the first point
+        else:  # points just west of the first point of the axis
             at = np.where(at > points[-1] + 0.5 * gap, at - period, at)
     lower = np.clip(np.searchsorted(points, at, side="right") - 1, 0, max(points.size - 2, 0))
     upper = np.minimum(lower + 1, points.size - 1)
@@ -175,7 +179,7 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
 
 
 def _sorted(matrix) -> Matrix:
-    """Remove zeros and sort the columns, so that a row gives bit-identical sums in all tiles."""
+    """Remove negligible weights and sort the columns, so that a row gives bit-identical sums in all tiles."""
     rows = scipy.sparse.csr_array(matrix)
     rows.sum_duplicates()
     rows.data[rows.data < 1e-12] = 0.0

@@ -27,11 +27,11 @@ from .setup import MapRun, on_map
 from .store import MapStore
 
 FEWEST_TO_GIVE_UP = 16
-"""Least columns of a tile that stop the run if all fail: the cause is then not the input at one place."""
+"""Columns of a tile from which on a failure of all stops the run: one place is then not the cause."""
 
 
 class Broken(NamedTuple):
-    """A column with values that are not finite from a time on [s since the epoch]."""
+    """A column that failed; `time` is the end of its first frame with NaN or infinity [s since the epoch]."""
 
     latitude: float
     longitude: float
@@ -52,12 +52,13 @@ class MapReport(NamedTuple):
 def run_tile(
     run: MapRun, path: Path, tile: int, report: Callable[[float], None] = lambda done: None
 ) -> MapReport:
-    """Compute and write the missing pieces of a tile; `report` is called with the completed fraction.
+    """Compute and write the missing pieces of a tile; `report` is called with their completed fraction.
 
     JAX computes a piece while the results of the previous one are written and the next forcing is read.
 
     Raises:
-        FloatingPointError: all columns of the tile failed.
+        FileFormatError: input that is missing or impossible, or a damaged state of the tile.
+        FloatingPointError: all columns of the tile failed, at least `FEWEST_TO_GIVE_UP`.
         OSError: a file that cannot be read or written.
     """
     work = _Tile(run, MapStore(path), tile)
@@ -80,7 +81,8 @@ class _Tile:
     """A tile in progress.
 
     Attributes:
-        padded: numbers of its columns, with copies of the last one.
+        columns, padded: indices of its columns; with copies of the last one up to the width of all tiles.
+        rows: its rows of the map.
         n_done: pieces in the store when the tile was opened.
     """
 
@@ -95,7 +97,7 @@ class _Tile:
         self._restart: Restart | None = None
 
     def start(self, batch: tuple[Model, Case]) -> Results:
-        """Start to compute a piece, from the end of the last one."""
+        """Start to compute a piece from the end of the last one, here or in the store, without waiting."""
         start = self._restart or restart_of(*batch)
         if self._leaves:
             start = jax.tree.unflatten(jax.tree.structure(start), map(jax.numpy.asarray, self._leaves))
@@ -171,11 +173,11 @@ def run_map(
         run: the map.
         store: from `create_store`, or `existing_store` to continue one.
         engine: runs the tiles; all its workers must have access to the folder of the store.
-        report: called with the completed fraction, and a text of it.
+        report: called with the completed fraction, and this fraction in words.
 
     Raises:
-        FileFormatError: the input changed during the run, or the state of a tile is damaged.
-        FloatingPointError: all columns of a tile failed.
+        FileFormatError: input that is missing, impossible or changed during the run, or a damaged state.
+        FloatingPointError: all columns of a tile failed, at least `FEWEST_TO_GIVE_UP`.
         OSError: a file that cannot be read or written; computed results are kept.
     """
     tiles = list(run.tiles(store.layout.n_rows))

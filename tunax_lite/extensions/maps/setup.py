@@ -40,7 +40,7 @@ class Layout:
 
 
 def on_map(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Put the first `len(places)` columns (last axis) at flat indices of an array of this shape, else NaN."""
+    """Put the first `len(places)` columns (last axis) at these flat indices of `shape`; NaN elsewhere."""
     result = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
     result[..., places] = values[..., : len(places)]
     return result.reshape(*values.shape[:-1], *shape)
@@ -70,8 +70,8 @@ class MapRun:
 
     @property
     def n_frames(self) -> int:
-        """Number of frames after the start; `ValueError` if intervals do not divide the duration."""
-        _ = self.steps_per_frame
+        """Number of frames after the start; `ValueError` if `dt` or `output_interval` does not fit."""
+        _ = self.steps_per_frame  # raises errors of `dt`
         return count_steps(self.duration, self.output_interval, "the duration", "output_interval")
 
     @property
@@ -117,7 +117,7 @@ class MapRun:
     def pieces(self, layout: Layout) -> list[tuple[slice, float, float]]:
         """Frames of each piece, in order, and start and stop of its forcing [s].
 
-        Pieces are equally long: the forcing of the last may begin before its first frame.
+        The forcing of all pieces is equally long: that of the last may begin before its first frame.
         """
         pieces, n = [], layout.n_frames
         for first in range(0, self.n_frames, n):
@@ -127,7 +127,7 @@ class MapRun:
         return pieces
 
     def tiles(self, n_rows: int) -> dict[int, np.ndarray]:
-        """Columns of each tile of `n_rows` rows of the map, by number of the tile, if it has any water."""
+        """Columns of each tile of `n_rows` rows of the map, by number of the tile, without tiles of land."""
         edges = self.n_in_row * np.arange(0, self.columns.shape[0] + n_rows, n_rows)
         first = np.searchsorted(self.columns.index, edges)
         parts = (np.arange(*ends) for ends in zip(first[:-1], first[1:], strict=True))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def open_source(source: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     """Open a file or Zarr store, reading only coordinates; a dataset is returned as it is."""
     if not isinstance(source, str | Path):
-        is_path(source)  # raises an error
+        is_path(source)  # raises an error for anything but a dataset
         return source
     text = str(source).removeprefix("file://")
     if "://" in text:
@@ -53,7 +53,10 @@ def header_of(file: "xr.Dataset", name: str) -> "xr.DataArray":
 def axis_of(
     file: "xr.Dataset", name: str, kind: str, others: Collection[str] = ()
 ) -> tuple[str, str] | tuple[None, None]:
-    """Name of the `time` or `vertical` dimension of a variable, except `others`, and of its coordinate."""
+    """Names of the `time` or `vertical` dimension of a variable and of its coordinate; `None` without one.
+
+    Dimensions in `others` are not considered.
+    """
     sizes = file.variables[name].sizes
     dims = [dim for dim in map(str, sizes) if dim not in others]
     for dim in sorted(dims, key=lambda dim: sizes[dim] == 1):  # the 2 m level of air comes last
@@ -69,7 +72,7 @@ def levels_of(file: "xr.Dataset", coordinate: str) -> tuple[np.ndarray, np.ndarr
     """Depths of levels and of their lower edges [m], downward, and whether the file has this order.
 
     Raises:
-        FileFormatError: fewer than three levels, levels above the surface, or unsorted levels.
+        FileFormatError: fewer than three levels, unsorted levels, or levels above the surface.
     """
     bounds = str(file.variables[coordinate].attrs.get("bounds"))
     contents = read_netcdf(file, only=(coordinate, bounds))
@@ -83,7 +86,7 @@ def levels_of(file: "xr.Dataset", coordinate: str) -> tuple[np.ndarray, np.ndarr
 
 
 def variable_of(quantity: str, settings: Gridded, files: Sequence["xr.Dataset"]) -> str:
-    """Name of the variable of a field: as in its settings, or by common names and CF standard names.
+    """Name of the variable of a field: that of its settings, or the first with a common or CF standard name.
 
     Raises:
         FileFormatError: no such variable.
@@ -108,7 +111,7 @@ def variable_of(quantity: str, settings: Gridded, files: Sequence["xr.Dataset"])
 
 
 def middles_of(file: "xr.Dataset", name: str, header: "xr.DataArray") -> "xr.DataArray":
-    """Read the times of records; a mean is placed at the middle of its bounds."""
+    """Read the times of records; means of a variable, by its `header`, lie at the middle of their bounds."""
     contents = read_netcdf(file, only=(name, str(file.variables[name].attrs.get("bounds"))))
     times = contents[name]
     bounds = bounds_of_means(contents, times, header)
@@ -118,7 +121,11 @@ def middles_of(file: "xr.Dataset", name: str, header: "xr.DataArray") -> "xr.Dat
 
 
 def points_of(file: "xr.Dataset", name: str) -> tuple[Points, tuple[str, ...]]:
-    """Horizontal points of a variable, and their dimensions: axes of a grid, or coordinates of each point."""
+    """Horizontal points of a variable, and their dimensions: axes of a grid, or coordinates of each point.
+
+    Raises:
+        FileFormatError: no coordinates, latitudes beyond the poles, or equal values on an axis.
+    """
     dims = tuple(map(str, file.variables[name].dims))
     names = [key for key, each in file.variables.items() if key != name and {*each.dims} <= {*dims}]
     others = [file[key] for key in names if file.variables[key].ndim in (1, 2)]

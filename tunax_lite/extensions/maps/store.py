@@ -53,8 +53,13 @@ class MapStore:
     Args:
         path: folder of the store.
 
+    Attributes:
+        fingerprint: that of the `MapRun` it was created for.
+        layout: division into tiles and pieces.
+        is_complete: whether all tiles are finished.
+
     Raises:
-        OverwriteError: another file or folder.
+        OverwriteError: a path that is not the store of a map.
     """
 
     def __init__(self, path: Path):
@@ -118,7 +123,7 @@ def existing_store(path: Path, run: MapRun, *, resume: bool, overwrite: bool) ->
 
     Raises:
         OverwriteError: an existing store that must not be overwritten, or another map.
-        FileFormatError: files of the input changed since the store was begun.
+        FileFormatError: files of the input changed since the store was created.
     """
     store = MapStore(path) if os.path.lexists(path) else None
     if store is None or overwrite:
@@ -138,13 +143,17 @@ def existing_store(path: Path, run: MapRun, *, resume: bool, overwrite: bool) ->
 
 
 def create_store(path: Path, run: MapRun, plan: Plan) -> MapStore:
-    """Create a store with all axes and empty variables, atomically, replacing that of another map."""
+    """Create a store with all axes and empty variables, atomically; an existing store is replaced.
+
+    Raises:
+        OverwriteError: `path` exists and is not the store of a map.
+    """
     import xarray as xr  # takes long
     import zarr
 
     columns = run.columns
     if os.path.lexists(path):
-        MapStore(path)  # nothing else is replaced
+        MapStore(path)  # raises an error for anything else
     path.parent.mkdir(parents=True, exist_ok=True)
     attributes = {
         "Conventions": "CF-1.11",
@@ -168,7 +177,7 @@ def create_store(path: Path, run: MapRun, plan: Plan) -> MapStore:
             _add_variable(group, name, values.shape[:-1], values.dtype, run, plan.layout, has_time=False)
         for name, values in plan.structure.values.items():
             _add_variable(group, name, values.shape[1:-1], values.dtype, run, plan.layout, has_time=True)
-        with warnings.catch_warnings():  # xarray expects it, and zarr warns of it
+        with warnings.catch_warnings():  # xarray expects consolidated metadata, and zarr warns of them
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             zarr.consolidate_metadata(temporary)
         (temporary / _STATES).mkdir()
@@ -195,9 +204,8 @@ def _add_variable(
     if name.startswith("height_"):
         attributes |= {"units": "m", "positive": "up", "standard_name": "height_above_mean_sea_level"}
     else:
-        heights = [f"height_{dim[2:]}" for dim in vertical]
-        is_axis = {key: dims == (key,) for key, (dims, *_) in columns.coordinates.items()}
-        auxiliary = [*heights, *(key for key in is_axis if not is_axis[key])]
+        auxiliary = [f"height_{dim[2:]}" for dim in vertical]
+        auxiliary += [name for name, (dims, *_) in columns.coordinates.items() if dims != (name,)]
         if auxiliary:
             attributes["coordinates"] = " ".join(auxiliary)
     if name.startswith(INITIAL):
