@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _NAMES = {"temperature": "in_situ_temperature", "salinity": "practical_salinity"}
 _PRESSURES = (-5.0, 12000.0)
-"""Possible pressures [dbar]; at the surface sensors drift. The uppermost negative one counts as 0."""
+"""Possible pressures [dbar]; at the surface sensors drift, and the first negative one counts as 0."""
 _LARGEST_SPACING = 200.0
 """Largest spacing of good values across which to interpolate [m]."""
 _POSITIONS = {"LONGITUDE": (-360.0, 360.0), "LATITUDE": (-90.0, 90.0)}
@@ -68,15 +68,15 @@ def open_argo(
     Returns:
         In-situ temperature [degC], practical salinity and tracers over `time` (universal time) and `level`,
         NaN where they are not good; their attribute `rejected` is the number of values without a good flag
-        of their own or of their pressure. Heights `z` [m] increase and are padded with NaN; levels whose
-        pressure does not exceed all above them are dropped. `longitude`, `latitude` and the `data_mode` of
-        temperature (R real time, A adjusted, D delayed mode) are those of each profile. The attribute
-        `n_left_out` is the number of profiles without a good time or position, or of a secondary sampling
-        scheme.
+        of their own or of their pressure. Heights `z` [m] increase and are padded with NaN; levels
+        outside the longest sequence of increasing pressures are dropped. `longitude`, `latitude` and the
+        `data_mode` of temperature (R real time, A adjusted, D delayed mode) are those of each profile. The
+        attribute `n_left_out` is the number of profiles without a good time or position, or of a secondary
+        sampling scheme.
 
     Raises:
-        FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time,
-            impossible values, or a parameter that the file lacks.
+        FileFormatError: not a profile file, no temperature, several floats, no usable profile, two profiles
+            at one time, impossible values, or a parameter that the file lacks.
     """
     import xarray as xr  # takes long
 
@@ -124,7 +124,7 @@ def read_argo(
         name: of the observations; by default the name of the first file.
 
     Raises:
-        FileFormatError: as in `open_argo`, or no good value of temperature or salinity.
+        FileFormatError: as in `open_argo`, or no good value.
         ValueError: heights that do not increase or lie above the surface.
     """
     sources = as_sources(paths)
@@ -176,6 +176,7 @@ def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray) -> 
 
 
 def _read_file(source, good_flags: Sequence[int], tracers: Mapping[str, Tracer]) -> "xr.Dataset":
+    """Read the profiles of one file; see `open_argo`."""
     import gsw
     import xarray as xr
 
@@ -194,10 +195,10 @@ def _read_file(source, good_flags: Sequence[int], tracers: Mapping[str, Tracer])
     at_surface = pressure <= 0.0
     has_z = np.isfinite(pressure)
     kept = (has_z & ~(at_surface & (np.cumsum(at_surface, axis=1) > 1)))[:, ::-1]
-    # Deepest first; levels without a good pressure leave no gaps.
     order = np.argsort(~kept, axis=1, kind="stable")[:, : max(1, int(kept.sum(axis=1).max()))]
 
     def packed(values: np.ndarray) -> np.ndarray:
+        """Move the levels to keep to the front, deepest first."""
         return np.take_along_axis(np.where(kept, values[:, ::-1], np.nan), order, axis=1)
 
     variables: dict[str, tuple] = {"data_mode": ("time", _data_mode(file, "TEMP"))}
@@ -278,7 +279,7 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
 
 
 def _usable(file: "xr.Dataset") -> np.ndarray:
-    """Mask of the profiles of the primary sampling scheme that have a good time and position."""
+    """Mask of profiles of the primary sampling scheme with a position and no bad flag of time or place."""
     kept = np.isfinite(numbers_in(file["LATITUDE"])) & np.isfinite(numbers_in(file["LONGITUDE"]))
     for key in _PLACE_FLAGS:
         if key in file:

@@ -1,4 +1,4 @@
-"""Warn (`InputWarning`) if names and attributes of a variable contradict its use: sign, kind, quantity."""
+"""Warnings where name or attributes of a variable contradict its use: sign, kind of radiation, quantity."""
 
 import re
 from typing import TYPE_CHECKING
@@ -14,11 +14,11 @@ from .yaml_file import NAMES
 if TYPE_CHECKING:
     import xarray as xr
 
-_WAY = r"(ocean|sea|water|lake)"
+_WATER = r"(ocean|sea|water|lake)"
 _UPWARD = re.compile(
-    rf"\bupwards?\b|outgoing|\bout of (the )?{_WAY}|\b(in)?to (the )?(atmosphere|air)\b|\breflected\b"
-    rf"|\b(heat|energy|water|buoyancy) loss\b|\bloss (of|from)\b|\b{_WAY}[ -]to[ -](air|atmosphere)"
-    rf"|positive up\b|leaving the|\bon (the )?(atmosphere|air)\b|\bfrom (the )?{_WAY}\b"
+    rf"\bupwards?\b|outgoing|\bout of (the )?{_WATER}|\b(in)?to (the )?(atmosphere|air)\b|\breflected\b"
+    rf"|\b(heat|energy|water|buoyancy) loss\b|\bloss (of|from)\b|\b{_WATER}[ -]to[ -](air|atmosphere)"
+    rf"|positive up\b|leaving the|\bon (the )?(atmosphere|air)\b|\bfrom (the )?{_WATER}\b"
 )
 _DOWNWARD = re.compile(
     r"downward|incoming|into (the )?(ocean|sea|water|lake)|\bon (the )?(ocean|sea|water)\b"
@@ -26,7 +26,7 @@ _DOWNWARD = re.compile(
 _EVAPORATION = re.compile(
     r"evap\w*\s*(minus|less|-)\s*(precip|rain)|\be\s?-\s?p\b|\bemp\b|water (flux )?out of|^evaporation\b"
 )
-_WHOLE = re.compile(r"\b(net|total)\b")
+_NET_OR_TOTAL = re.compile(r"\b(net|total)\b")
 _PART_OF_HEAT = re.compile(
     r"non-?solar|without|exclud|no (sun|short)|long ?wave|\blw|lwdn|thermal|turbulent|minus|sensible|latent"
 )
@@ -55,8 +55,8 @@ def examine(
     Args:
         variable: with its name and attributes.
         quantity: name in the table of quantities; others are not examined.
-        requested: conversion or unit chosen by the user.
-        is_reversed: whether the reader changes its sign.
+        requested: unit or conversion that the user gave.
+        is_reversed: whether the reader changes the sign of the values.
         kind: `downward` or `net`, of radiation.
         has_sun: whether the input has shortwave radiation, too.
 
@@ -65,7 +65,7 @@ def examine(
     """
     change = as_conversion(requested)
     if is_reversed and change.sign < 0:
-        got = "`sign: -1` beside a standard name of an upward flux"
+        got = "`sign: -1` with a standard name of an upward flux"
         raise error_of(variable, "one change of sign", got, "remove `sign`")
     try:
         entry = quantity_of(quantity)
@@ -78,7 +78,7 @@ def examine(
     words = " ".join(texts[:3] if len(comment) > 200 else texts).lower().replace("_", " ")
     name = name_in_file(variable).lower()
     where = f"{name_of(variable)}: {name_in_file(variable)}"
-    claims: dict[str, tuple[str, str, str]] = {}  # by rule: expected and got, likely cause, what to change
+    claims: dict[str, tuple[str, str, str]] = {}  # expected and got, likely cause and remedy, by rule
     stated = "got a name that says"
 
     is_flux = entry.positive in ("into the water", "eastward", "northward") and entry.name not in ("u", "v")
@@ -95,7 +95,7 @@ def examine(
             text = "expected a flux that counts downward, got the attribute positive: up"
             claims["sign_of_name"] = (text, "it counts upward", "`sign: -1`")
 
-    net = _WHOLE.search(words) if has_sun and entry.name == "surface_heat_flux" else None
+    net = _NET_OR_TOTAL.search(words) if has_sun and entry.name == "surface_heat_flux" else None
     other_kind = re.search(_KINDS[kind], words) if kind in _KINDS else None
     if net and not _PART_OF_HEAT.search(f"{words} {where}"):
         text = f"expected heat without shortwave radiation, {stated} '{net[0]}'"
@@ -109,7 +109,7 @@ def examine(
     # Readers distinguish the kinds of temperature themselves.
     names = (each.name for each in QUANTITIES.values() if each.standard_name == standard_name)
     claimed = next((each for each in names if each != "potential_temperature"), entry.name)
-    every = f"{long_name} {standard_name} {name}".lower().replace("_", " ")
+    all_words = f"{long_name} {standard_name} {name}".lower().replace("_", " ")
     directions = _COMPONENTS.get(entry.name)
     wrong, right = (each.search(words) for each in directions) if directions else (None, None)
     if claimed != entry.name and "sea_surface_temperature" not in (claimed, entry.name):
@@ -117,7 +117,7 @@ def examine(
         claims["another_quantity"] = (f"{text}'{standard_name}'", "another variable", remedy)
     elif wrong and not right:
         claims["another_quantity"] = (f"{text}'{wrong[0]}'", "swapped components", "the variables")
-    elif word := next((w for w in NAMES["words_of_others"].get(entry.name, ()) if w in every), None):
+    elif word := next((w for w in NAMES["words_of_others"].get(entry.name, ()) if w in all_words), None):
         claims["another_quantity"] = (f"{text}'{word}'", "another variable", "the variable")
     warn_of_input(unlikely(rule, where, *claim) for rule, claim in claims.items())
 

@@ -55,7 +55,7 @@ _HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "
 
 
 def as_sources(sources: Source | Iterable[Source]) -> list[Source]:
-    """Return one path or dataset, or several, as a list; `ValueError` if it is empty."""
+    """Convert a path or dataset, or several, to a list; `ValueError` if there are none."""
     is_single = isinstance(sources, (str, Path)) or hasattr(sources, "data_vars")
     items: list[Source] = [sources] if is_single or not isinstance(sources, Iterable) else list(sources)
     if not items:
@@ -64,7 +64,7 @@ def as_sources(sources: Source | Iterable[Source]) -> list[Source]:
 
 
 def stem_of(source) -> str:
-    """Name of a source without folder and suffix."""
+    """Name of a file or dataset without folder and suffix."""
     return Path(name_of(source)).stem
 
 
@@ -123,7 +123,11 @@ def is_axis(variable: "xr.DataArray", kind: str) -> bool:
 
 
 def find_axis(file: "xr.Dataset", variable: "xr.DataArray", wanted: str | None, kind: str) -> "xr.DataArray":
-    """Find the `time` or `vertical` coordinate of a variable; `FileFormatError` unless there is just one."""
+    """Find the `time` or `vertical` coordinate of a variable, with the name `wanted` if it is given.
+
+    Raises:
+        FileFormatError: no such coordinate, several, or one that is not along the variable.
+    """
     advice = f"correct '{kind}' in the mapping"
     if wanted is not None:
         coordinate = variable_named(file, wanted, f"the {kind} axis", advice)
@@ -199,9 +203,16 @@ def heights_of(
     unit: str | None,
     position: tuple[float, float] | None,
 ) -> Heights:
-    """Heights of a variable along `records`, its axis of time; see `open_oceansites` for `depths`.
+    """Find the heights of a variable; warns of depths that are not used.
 
-    Warns of depths that are not used; `FileFormatError` without a depth, or for one above the water.
+    Args:
+        records: dimension of its times.
+        depths: as in `open_oceansites`.
+        unit: of depths, instead of that in the file.
+        position: latitude and longitude, for the conversion of pressures.
+
+    Raises:
+        FileFormatError: no depth, several, a repeated one, or one above the water.
     """
     others = tuple(str(dim) for dim, n in variable.sizes.items() if dim != records and n > 1)
     instrument = _instruments_of(file, records)
@@ -218,7 +229,7 @@ def heights_of(
     note = ""
     try:
         measured = _measured(file, sensors, (records, *others), upward)
-    except FileFormatError:  # a pressure without a unit, which nominal depths do without
+    except FileFormatError:  # such as a pressure without a unit, which nominal depths make unnecessary
         if not has_levels or depths == "measured":
             raise
         measured = None
@@ -282,7 +293,7 @@ def _has_bins(file: "xr.Dataset", records: str, instrument: np.ndarray | None) -
 
 
 def _is_height(variable: "xr.DataArray") -> bool:
-    """Return whether a variable is a height, depth or pressure; maxima, flags and water depth are not."""
+    """Return whether a variable is a height, depth or pressure, but no extreme, flag or depth of the sea."""
     words = str(variable.attrs.get("standard_name", ""))
     is_other = is_text_or_statistic(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
     names = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
@@ -302,7 +313,7 @@ def _is_relative(variable: "xr.DataArray") -> bool:
 
 
 def _upward(file: "xr.Dataset", unit: str | None, latitude: float, variable: "xr.DataArray") -> np.ndarray:
-    """Heights from a depth, height or pressure; a depth without unit is in metres."""
+    """Convert a depth, height or pressure to heights [m]; a depth without unit is in metres."""
     if _is_pressure(variable):
         import gsw  # takes long
 
@@ -316,7 +327,7 @@ def _upward(file: "xr.Dataset", unit: str | None, latitude: float, variable: "xr
 
 
 def _is_up(variable: "xr.DataArray", values: np.ndarray, positive: str | None = None) -> bool | None:
-    """Return whether a coordinate is positive upward, by option, attributes or sign; `None` if unknown."""
+    """Return whether a coordinate increases upward, by option, attributes or sign; `None` if unknown."""
     direction = str(positive or variable.attrs.get("positive")).lower()
     name = str(variable.attrs.get("standard_name"))
     if direction in ("up", "down"):
@@ -389,7 +400,7 @@ class GridAxis(NamedTuple):
 def read_at(
     source, wanted: Collection[str], place: Mapping[str, float]
 ) -> list[tuple["xr.DataArray", "xr.DataArray"]]:
-    """Read the variables present in a file, over time at a position [degrees] on its grid, and their times.
+    """Interpolate the `wanted` variables that a file has to a position, and return them with their times.
 
     Only the surrounding grid points are read: a global file need not fit into memory.
 
@@ -456,7 +467,7 @@ def axis_at(coordinate: "xr.DataArray", axis: str, target: float) -> GridAxis:
 
 
 def _on_grid(variable: "xr.DataArray", time: str, axes: Sequence[GridAxis]) -> np.ndarray:
-    """Values over time, latitude and longitude; gaps are filled with preliminary data (ERA5T)."""
+    """Values over time, latitude and longitude; preliminary data (ERA5T) fill the gaps of final ones."""
     if "expver" in variable.dims:
         for version in range(1, variable.sizes["expver"]):
             variable = variable.fillna(variable.isel(expver=version, drop=True))
@@ -496,7 +507,7 @@ def position_of(file: "xr.Dataset") -> tuple[float, float] | None:
 
 
 def degrees_of(file: "xr.Dataset", axis: str) -> float | None:
-    """The first latitude or longitude of a file, from a variable or else an attribute; `None` if absent."""
+    """First latitude or longitude in a file, from a variable or else an attribute; `None` if absent."""
     for var in variables_of(file):
         if is_position(var, axis) and var.values.dtype.kind in "fiu":
             numbers = numbers_in(var).ravel()
@@ -517,7 +528,7 @@ def is_position(variable: "xr.DataArray", axis: str) -> bool:
 
 
 def number_of(value: object) -> float | None:
-    """A number from an attribute that may be text; `None` if absent."""
+    """Number in an attribute that may be text; `None` if there is none."""
     try:
         number = float(str(value))
     except ValueError:

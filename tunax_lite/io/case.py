@@ -40,7 +40,7 @@ _STATED: dict[str, tuple[type, list[str]]] = {
     "equation_of_state": (LinearEquationOfState, [*_NUMBERS.split(), "reference_density", "heat_capacity"]),
     "absorption": (TwoBandAbsorption, ["infrared_fraction", "infrared_depth", "visible_depth"]),
 }
-"""Parts of a case whose numbers are attributes of a dataset: class of the part, and names of the numbers."""
+"""Classes of the parts of a case that attributes of a dataset describe, and names of these attributes."""
 _BACKGROUND = ("background_viscosity", "background_diffusivity")
 # These three fluxes are always set, so that all cases from observation files share one structure and with it
 # the compiled functions.
@@ -119,7 +119,6 @@ def case_from_dataset(
         profiles={name: jnp.asarray(after[name].values, dtype=float) for name in profiles},
         uncertainty=_uncertainties(dataset, profiles),
         name=case.name,
-        # Whether title or source mention a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
     )
     return _with_heat_through_bottom(dataset, case, observations), observations
@@ -146,7 +145,7 @@ def observations_from_dataset(
 
     Temperature conversion needs a salinity. Where none was measured, the time mean at neighbouring depths is
     used, or 35 if there is none: 1 g/kg changes the result by 0.02 K at 10 degC and by 0.04 K at 30 degC.
-    Without any measured salinity, the observations contain temperature alone.
+    Without any measured salinity, the observations contain none.
 
     Args:
         dataset: profiles over `time` and `z` or `level`.
@@ -195,7 +194,7 @@ def observations_from_dataset(
 def _modelled(
     dataset: "xr.Dataset", profiles: Mapping[str, np.ndarray], requested: SalinityGuess | None
 ) -> dict[str, np.ndarray]:
-    """Conservative temperature and absolute salinity, for those of the two that the dataset has."""
+    """Conservative temperature and absolute salinity, as far as the dataset has temperature or salinity."""
     kinds = {"temperature": "in_situ", "salinity": "practical"}
     for (quantity, kind), name in WATER_NAMES.items():
         kinds |= {quantity: kind} if name in dataset else {}
@@ -314,7 +313,7 @@ def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> Interior:
     for key in [key for key in STOKES_DRIFT if key in dataset]:
         values = dataset[key].values
         drift[key] = (
-            Series(np.array([-1e12, 1e12]), np.stack([values, values]))
+            Series(np.array([-1e12, 1e12]), np.stack([values, values]))  # constant
             if values.ndim == 1
             else _series_or_number(dataset[key], start)
         )
@@ -336,7 +335,7 @@ def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> Interior:
 
 
 def _kind_of_means(dataset: "xr.Dataset") -> str:
-    """Return from attributes which mean velocities are, "eulerian" or "lagrangian"; warns if assumed."""
+    """Kind of the mean velocities, "eulerian" or "lagrangian", by attributes; warns if it is assumed."""
     velocities = [dataset[name] for name in ("u", "v") if name in dataset]
     named = dataset.attrs.get("velocities")
     others = {key: text for key, text in dataset.attrs.items() if key != "case"}
@@ -371,7 +370,7 @@ def _number_attributes(dataset: "xr.Dataset", kind: type, names: Sequence[str]) 
 
 
 def part_from_attributes(dataset: "xr.Dataset", part: str) -> Any:
-    """A part of a case with the constants of the attributes: `equation_of_state` or `absorption`."""
+    """Build the `equation_of_state` or `absorption` of a case with constants from the attributes."""
     kind, names = _STATED[part]
     return kind(**_number_attributes(dataset, kind, names))
 
@@ -379,7 +378,7 @@ def part_from_attributes(dataset: "xr.Dataset", part: str) -> Any:
 def _water(
     dataset: "xr.Dataset", requested: AbstractEquationOfState | None, state: State
 ) -> AbstractEquationOfState:
-    """The equation of state; warns of constants that are assumed or not used."""
+    """Choose the equation of state; warns of constants that are assumed or not used."""
     path, names = name_of(dataset), [key for key in _STATED["equation_of_state"][1] if key in dataset.attrs]
     if requested is not None:
         warn_of_input([f"{path}: the mapping replaces {', '.join(sorted(names))} of the file"] * bool(names))

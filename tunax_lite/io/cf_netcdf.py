@@ -75,7 +75,7 @@ class Mapping:
             override those in the file.
         latitude: [degrees north]; gives the Coriolis parameter.
         coriolis_parameter: [s-1]; instead of a latitude.
-        salinity: constant absolute salinity if the file has no profiles of it [g kg-1].
+        salinity: constant if the file has no profiles [g kg-1].
         equation_of_state: instead of the linear one with the constants of the file.
         velocities: whether u and v are `eulerian` or `lagrangian` means (the latter include the Stokes
             drift); by default taken from the attributes of the file.

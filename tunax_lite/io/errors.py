@@ -1,4 +1,4 @@
-"""Errors of the readers, the wrapper that produces them, and shared checks."""
+"""Errors of readers, the wrapper that makes them of other exceptions, and checks for all readers."""
 
 import contextlib
 import functools
@@ -77,7 +77,7 @@ def reading(path, kind: str) -> Iterator[None]:
     """Convert any failure while reading a file to an error that names the file.
 
     Libraries respond to damaged files with all kinds of exceptions, so every one becomes a `FileFormatError`
-    that expects a file (or several) of a `kind`; errors of the package pass unchanged.
+    that expects a file (or several) of a `kind`. Errors that the package raises itself pass unchanged.
     """
     try:
         with warnings.catch_warnings():
@@ -170,7 +170,10 @@ def check_names(key: str, names: Iterable[str], allowed: Iterable[str]) -> None:
 def check_increasing(
     path, key: str, values: np.ndarray, describe: _Describe = None, *, increasing: bool = True
 ) -> None:
-    """Raise `FileFormatError` for values that are not finite or unsorted; `describe` names a record."""
+    """Raise `FileFormatError` for a value that is not finite or, if `increasing`, not above the one before.
+
+    `describe` names a record in the message.
+    """
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         got = f"{values[bad[0]]} in record {bad[0]}"
@@ -194,10 +197,10 @@ def check_declared(path, key: str, kind: type, name: str, value: float) -> None:
 
 
 def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: _Describe = None) -> None:
-    """Raise `FileFormatError` if values have the wrong unit for a quantity, such as kelvin labelled degC.
+    """Raise `FileFormatError` for impossible values of a quantity, such as kelvin labelled degC.
 
-    Rejected are impossible values, and relative humidity that looks like a fraction. NaN passes. `describe`
-    gives the time of a record (first axis).
+    Relative humidity that looks like a fraction is refused, too; NaN and quantities outside the table pass.
+    `describe` gives the time of a record (first axis).
     """
     try:
         entry = quantity_of(quantity)

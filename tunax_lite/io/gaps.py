@@ -70,7 +70,7 @@ def bridged(
 
     Raises:
         FileFormatError: a missing value without `longest_gap`, a longer gap, a long gap in shortwave
-            radiation without a date and a position, or fewer than two values.
+            radiation without a date and a position or between dark days, or too few values.
     """
     along_sun = quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux") and not linear_sunlight
     time, valid = series["time"].values, np.isfinite(series.values)
@@ -109,7 +109,7 @@ def bridged(
 def _along_the_sun(
     series: "xr.DataArray", start_time: str | None, position: Position | None
 ) -> "xr.DataArray":
-    """Shortwave radiation with its gaps filled by scaled clear-sky radiation."""
+    """Fill the long gaps of shortwave radiation with scaled clear-sky radiation."""
     time, values = series["time"].values, series.values
     bounds = np.stack([series["begin"], series["end"]], axis=1) if "end" in series.coords else None
     gaps = _long_gaps(time)

@@ -1,8 +1,8 @@
 """NetCDF files, Zarr stores and xarray datasets as one kind of dataset; damaged files are refused.
 
-A dataset as stored (`opened`) has no values in memory. `read_netcdf` returns its values, unpacked, with NaN
-where they are missing; times stay numbers, which `times.read_time` decodes.
-Every variable knows its file: `encoding["source"]`.
+Datasets of `opened` are as stored and read their values on use. Those of `read_netcdf` are in memory,
+unpacked, with NaN where values are missing; times stay numbers, which `times.read_time` decodes.
+`encoding["source"]` of every variable names its file.
 """
 
 import contextlib
@@ -123,9 +123,9 @@ def values_in(
 
 
 def _decoded(variable: "xr.Variable", name: str, place: str) -> "xr.Variable":
-    """Values of a variable; attributes of fills and packing are removed.
+    """Read and decode a variable, without the attributes of fills and packing.
 
-    A coordinate has no missing values (CF): files with times or depths outside of their declared range exist.
+    The declared valid range of a coordinate is ignored: some files have times or depths outside of it.
     """
     import xarray as xr
 
@@ -172,7 +172,7 @@ def _numbers(values: np.ndarray, attributes: dict[str, Any], *, is_coordinate: b
 
 
 def open_store(place: str | Path) -> "xr.Dataset":
-    """Open a Zarr store, a local folder or a URL, without decoding it; only coordinates are read.
+    """Open a Zarr store, a local folder or a URL, as it is stored.
 
     Raises:
         FileFormatError: an incomplete store, or a chunk that exceeds the memory or could run a program.
@@ -245,10 +245,10 @@ def _check_format(path: Path) -> None:
 
 
 def _is_truncated(path: Path, *, is_new: bool) -> bool:
-    """Return whether a classic file ends before its variables; `is_new` for version 5 of the format.
+    """Return whether a classic file ends before its variables.
 
-    SciPy cannot map version 5, or a single record variable whose records are not multiples of four bytes.
-    Such files are only compared with the size of their variables, without the header.
+    SciPy cannot map version 5 of the format (`is_new`), or a single record variable whose records are not
+    multiples of four bytes. Such files are only compared with the size of their variables.
     """
     import netCDF4  # takes long
     from scipy.io import netcdf_file

@@ -73,7 +73,7 @@ class _Options(NamedTuple):
 
 
 class _NothingGoodError(FileFormatError):
-    """A variable has no usable value; others in the same file may have."""
+    """A variable without a usable value; other variables of the same file may have some."""
 
 
 def read_oceansites(
@@ -129,19 +129,19 @@ def open_oceansites(
         tracers: variables of the files by the names of tracers, such as pools of biogeochemistry.
 
     Raises:
-        FileFormatError: nothing to read, unsorted times or depths, impossible values, no good value, a gap,
-            files that contradict each other, or no depth.
-        ValueError: unknown names or `depths`.
+        FileFormatError: nothing to read, a repeated time or depth, impossible values, no good value, files
+            that contradict each other, or no depth.
+        ValueError: unknown names, a wrong `depths` or an impossible position.
     """
     sources, requested, units = as_sources(paths), dict(variables or {}), dict(units or {})
     check_names("variables", requested, _KNOWN)
-    known_tracers = as_tracers(tracers)
-    requested |= {key: tracer.variable for key, tracer in known_tracers.items()}
+    tracers_by_name = as_tracers(tracers)
+    requested |= {key: tracer.variable for key, tracer in tracers_by_name.items()}
     check_names("units", units, (*_KNOWN, "time", "z"))
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     check_position(position)
-    options = _Options(units, tuple(good_flags), depths, known_tracers)
+    options = _Options(units, tuple(good_flags), depths, tracers_by_name)
     samples, empty = list["xr.DataArray"](), list[_NothingGoodError]()
     for source in sources:
         file = read_profile_text(source) if is_text(source) else read_netcdf(source)
@@ -194,7 +194,11 @@ def _names_in(file: "xr.Dataset", requested: dict[str, str | None]) -> dict[str,
 def _find(
     file: "xr.Dataset", requested: dict[str, str | None]
 ) -> dict[str, tuple["xr.DataArray", "xr.DataArray"]]:
-    """Find times and variables, by the package's names; see `variables` of `open_oceansites`."""
+    """Find times and variables, by the package's names; see `variables` of `open_oceansites`.
+
+    Raises:
+        FileFormatError: no variable, or several that fit equally well.
+    """
     lower = {str(var.name).lower(): var for var in variables_of(file)}
     candidates: dict[str, list[tuple["xr.DataArray", "xr.DataArray", bool]]] = {}
     for key in dict.fromkeys((*_KNOWN, *requested)):
@@ -207,6 +211,7 @@ def _find(
             adjusted = [lower[name] for var in named if (name := f"{var.name}_adjusted".lower()) in lower]
             named = [var for var in adjusted if np.isfinite(numbers_in(var)).any()] or named
             others = [var for var in lower.values() if var.attrs.get("standard_name") in _KNOWN[key]["kinds"]]
+            # Of variables on the same axes, the one with the usual name is taken.
             dims = set(named[0].dims) if named else None
             others = [var for var in others if not is_text_or_statistic(var) and set(var.dims) != dims]
         candidates[key] = [(*_times(file, var), True) for var in named]
@@ -248,10 +253,14 @@ def _samples(
     position: tuple[float, float] | None,
     options: _Options,
 ) -> "xr.DataArray":
-    """Samples of a variable, each with its time [s] since 1970 and height [m]; NaN unless good.
+    """Read the samples of a variable, each with its time [s] since 1970 and height [m]; NaN unless good.
 
-    Attributes are the kind of the quantity, the number of rejected values, and whether heights move. Raises
-    `_NothingGoodError` if there is no good value.
+    Their attributes are the `kind` of the quantity, the number of `rejected` values, whether heights vary
+    (`moves`), and those of `Tracer.converted`.
+
+    Raises:
+        _NothingGoodError: no good value.
+        FileFormatError: impossible values, an unknown unit, no depth, or a repeated time.
     """
     import xarray as xr  # takes long
 
@@ -274,7 +283,7 @@ def _samples(
         got, advice = f"none among {int(present.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, got, advice)
     records, axis = _records(file, variable, times, kept, heights.is_ragged, options)
-    # Deepest first where heights are fixed: the order used in messages.
+    # Fixed heights deepest first: messages name the first impossible value in this order.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
     numbers, kept, has_z, z = (part[records][:, order] for part in (numbers, kept, has_z, z))
@@ -301,7 +310,7 @@ def _samples(
 
 
 def _converted(variable: "xr.DataArray", key: str, options: _Options) -> tuple[np.ndarray, dict[str, Any]]:
-    """Values in the package's unit, and attributes of a tracer per mass of water."""
+    """Convert to the package's unit; also return the attributes of a tracer per mass of water."""
     if (tracer := options.tracers.get(key)) is not None:
         return tracer.converted(variable, key)
     change = as_conversion(options.units.get(key))
@@ -319,9 +328,9 @@ def _records(
     is_ragged: bool,
     options: _Options,
 ) -> tuple[np.ndarray, "xr.DataArray"]:
-    """Records with a value to keep, sorted and only from the deployment, and their times.
+    """Indices of the records with a value to keep within the time of the deployment, and their times.
 
-    A record without any good value may have an invalid time.
+    Only these records need a valid time. They are sorted, unless instruments follow each other (ragged).
     """
     records = np.flatnonzero(kept.any(axis=1))
     if not is_ragged:
@@ -347,7 +356,7 @@ def _records(
 
 
 def _unit_of_salinity(variable: "xr.DataArray") -> str | None:
-    """The unit "1" where it is missing, or unknown for practical salinity; warns of what is assumed."""
+    """Return "1" if the unit is missing, or unknown for practical salinity, with a warning; else `None`."""
     unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
     note = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
     if unit is not None:
@@ -362,14 +371,13 @@ def _unit_of_salinity(variable: "xr.DataArray") -> str | None:
 
 
 def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, ...]) -> np.ndarray:
-    """Mask of values with a good flag, or all if there are no flags; `_NothingGoodError` if none is good.
+    """Mask of values with a good flag, or of all if there are no flags; `_NothingGoodError` if none is good.
 
-    The default flags follow the meanings that a file gives to its numbers.
+    The default flags are corrected by the `flag_meanings` of the file: 5 may be `sensor_failed`.
     """
     flags, present = flags_of(file, variable), np.isfinite(numbers_in(variable))
     if flags is None:
         return np.ones(variable.values.shape, dtype=bool)
-    # For example, 5 may be `sensor_failed`.
     meanings = str(flags.attrs.get("flag_meanings", "")).lower().split()
     numbers = np.ravel(flags.attrs.get("flag_values", ())).tolist()
     if good_flags == GOOD_FLAGS and len(numbers) == len(meanings):
@@ -397,7 +405,7 @@ def _merged(samples: Sequence["xr.DataArray"]) -> "xr.Dataset":
     columns: dict[str, Any] = {}  # pandas declares too many types of results
     for part in samples:
         key, places = str(part.name), [part["time"].values, part["z"].values]
-        # Instruments of one file at the same depth are merged.
+        # Values of one file at the same time and depth are averaged.
         index = pd.MultiIndex.from_arrays(places, names=["time", "z"])
         values: Any = pd.Series(part.values, index).groupby(level=["time", "z"]).mean()
         earlier = columns.get(key, values[:0])

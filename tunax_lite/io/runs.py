@@ -55,8 +55,8 @@ def read_trajectory(path, *, every: int = 1) -> Trajectory:
         every: read every n-th frame, for a look at a long run.
 
     Raises:
-        FileFormatError: a damaged file, a variable that is missing or of unexpected shape, or an unknown
-            closure.
+        FileFormatError: a file of another kind, or of selected variables only; a variable that is missing or
+            of unexpected shape; an unknown closure.
     """
     file = read_netcdf(path, at={"time": slice(None, None, every)})
     if "closure_state" not in file.attrs:
@@ -81,7 +81,7 @@ def read_trajectory(path, *, every: int = 1) -> Trajectory:
                 fields[field.name] = closure_state(inner_class, inner)
             elif field.name in file or not has_default:
                 fields[field.name] = _values(file, field.name, "time")
-        # Per frame: shapes are those of a closure state without the time axis.
+        # The shapes of a closure state have no time axis: build one per frame.
         return jax.vmap(lambda frame: cls(**frame))(fields)
 
     names = str(file.attrs.get("tracers", "")).split()
@@ -104,7 +104,7 @@ def read_trajectory(path, *, every: int = 1) -> Trajectory:
 
 
 def _values(file: "xr.Dataset", name: str, *dims: str, kind: str = "f") -> jax.Array:
-    """Values of a numeric variable over the axes `dims` and any batch axes."""
+    """Values of a variable whose axes are `dims`, then any batch axes; `FileFormatError` for another one."""
     if name not in file:
         advice = "only files of write_trajectory can be read back"
         raise error_in(file, name, "a variable of a trajectory", f"only {listing(file)}", advice)
@@ -118,7 +118,7 @@ def _values(file: "xr.Dataset", name: str, *dims: str, kind: str = "f") -> jax.A
 
 
 def read_grid(file: "xr.Dataset") -> Grid:
-    """The grid of the file of a run, at rest."""
+    """Read the grid of a run, at rest, in the precision of the file."""
     if "height_face" in file:
         faces = _values(file, "height_face")
     else:
@@ -133,7 +133,7 @@ def read_grid(file: "xr.Dataset") -> Grid:
 
 
 def keep_variables(path: str | Path, names: Collection[str]) -> None:
-    """Keep only these variables of a file, with their means and coordinates, and all budgets and tendencies.
+    """Remove all variables of a file but these, their means and coordinates, and budgets and tendencies.
 
     The result can be plotted and compared with any tool, but not used as a restart. It replaces the file of
     `write_trajectory` atomically.
@@ -161,7 +161,7 @@ _ROUNDINGS = 8.0
 
 
 class Budget(NamedTuple):
-    """One budget of the column, as means over the intervals between frames, `(n_intervals,)`.
+    """Budget of a column, as means over the intervals between frames, `(n_intervals,)`.
 
     Args:
         name: `heat`, `salt`, `kinetic_energy` or a tracer.
@@ -169,7 +169,7 @@ class Budget(NamedTuple):
         unit: of all rates.
         since, until: ends of the intervals [s] since the start of the case.
         terms: rates by name; what enters the column is positive.
-        change: of the content between the frames, per time.
+        change: rate at which the content changes between the frames.
         rounding: largest difference between the change and the sum of the terms due to rounding.
         notes: remarks, for example on moving cells or single precision.
     """
@@ -186,7 +186,7 @@ class Budget(NamedTuple):
 
     @property
     def residual(self) -> np.ndarray:
-        """Change of the content that no term explains."""
+        """Rate of change that no term explains."""
         return self.change - sum(self.terms.values(), np.zeros_like(self.change))
 
     @property
@@ -195,13 +195,13 @@ class Budget(NamedTuple):
         return bool(np.all(np.abs(self.residual) <= self.rounding))
 
     def mean(self, values: np.ndarray) -> float:
-        """Mean over the run."""
+        """Mean of a rate over the run."""
         return float(np.average(values, weights=self.until - self.since))
 
 
 @names_its_file("the file of a run")
 def read_budgets(path: str | Path) -> list[Budget]:
-    """The budgets in the file of a run with `output.budgets`, or with `means=("budgets",)`.
+    """Read the budgets in the file of a run with `output.budgets`, or with `means=("budgets",)`.
 
     Raises:
         FileFormatError: a file without budgets, of several columns, or with a single frame.

@@ -156,7 +156,7 @@ def modelled_water(
 def salinity_at(
     z: np.ndarray, measured: np.ndarray, stated: SalinityGuess | None, *, name: str, temperature: np.ndarray
 ) -> np.ndarray:
-    """Salinity without gaps: measured, else `stated`, else the time mean at neighbouring depths, else 35.
+    """Fill gaps in salinity with `stated`, or else the time mean at neighbouring depths, or else 35.
 
     Heights z [m], measured salinities and temperatures have the same shape. Warns if 35 is assumed to convert
     temperatures.
@@ -183,7 +183,7 @@ def salinity_at(
 
 
 def _check(name: str, values: Numbers, lowest: float, highest: float) -> None:
-    """Reject values out of range; NaN marks a gap and passes."""
+    """Raise `ValueError` for a value out of range; NaN marks a gap and passes."""
     values = np.asarray(values, dtype=float)
     for where in np.argwhere((values < lowest) | (values > highest))[:1].tolist():
         got = f"{values[tuple(where)]:g}" + (f" at index {tuple(where)}" if where else "")

@@ -1,4 +1,4 @@
-"""Values over time: series as arrays, several series on common times, the start of a case."""
+"""Series over time as arrays: interpolation to other times and grids, means over intervals."""
 
 import dataclasses
 import datetime
@@ -17,7 +17,7 @@ BAD_FLAGS = (3, 4, 9)
 
 
 def start_of_case(start_time: str) -> datetime.datetime:
-    """Start of a case in universal time; `ValueError` if it is not in ISO 8601."""
+    """Parse the start of a case, in universal time; `ValueError` if it is not in ISO 8601."""
     try:
         start = datetime.datetime.fromisoformat(start_time)
     except (TypeError, ValueError):
@@ -35,7 +35,7 @@ class Series:
     values: np.ndarray
 
     def on(self, time: np.ndarray) -> np.ndarray:
-        """Values at other times, interpolated linearly, and constant beyond the ends."""
+        """Interpolate linearly to other times; constant beyond the ends."""
         if self.values.ndim == 1:
             return np.interp(time, self.time, self.values)
         if self.time.size == 1:
@@ -44,12 +44,12 @@ class Series:
         fraction = (time - self.time[after - 1]) / (self.time[after] - self.time[after - 1])
         fraction = np.clip(fraction, 0.0, 1.0)[:, None]
         between = (1.0 - fraction) * self.values[after - 1] + fraction * self.values[after]
-        # At a known time its profile alone: zero times a missing neighbour would be missing.
+        # At the time of a profile use it alone: zero times a missing neighbour would be missing.
         between = np.where(fraction == 0.0, self.values[after - 1], between)
         return np.where(fraction == 1.0, self.values[after], between)
 
     def of_means(self, intervals: np.ndarray) -> "Series":
-        """Means that hold over their intervals, so that the integral over each is that of its mean.
+        """Hold each value over its interval, so that the integral over the interval is that of the mean.
 
         At the end of an interval the value changes within a millionth of its length, or the shortest time
         that the precision resolves. Between intervals that do not touch it changes linearly.
@@ -65,7 +65,10 @@ class Series:
         return Series(np.stack([start, last], axis=1).reshape(-1), np.repeat(self.values, 2, axis=0))
 
     def lagged(self, lag: float, *, from_zero: bool) -> "Series":
-        """Profiles delayed by `lag` [s]; until then the first one, or zero and a rise until 1.5 `lag`."""
+        """Delay profiles by `lag` [s].
+
+        Until then the first one is used or, with `from_zero`, zero, which rises linearly until 1.5 `lag`.
+        """
         time, values = np.append(self.time[0], self.time + lag), self.values[[0, *range(self.time.size)]]
         if from_zero:
             later, after = time > 1.5 * lag, Series(time, values).on(np.array([1.5 * lag]))
@@ -75,7 +78,7 @@ class Series:
 
 
 def intervals_between(time: np.ndarray, stamp: str) -> np.ndarray:
-    """Start and end [s] of means over the time between records, `(n_times, 2)`.
+    """Return start and end [s] of means over the time between records, `(n_times, 2)`.
 
     Args:
         stamp: where times stand in their interval: at the "start", in the "middle" or at the "end".

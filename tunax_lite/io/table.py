@@ -128,7 +128,7 @@ def read_table(path) -> "xr.Dataset":
         if name == "time" and unit in (None, "UTC", "GMT"):
             clock = next((other for other in units if other.lower() in _CLOCKS), None)
             if clock is not None and all(len(text) <= len("2012-06-10") for text in column):
-                expected = "the time of day beside dates in a column called time, as 07:30"
+                expected = "the time of day in a column called time, as 07:30, next to that of dates"
                 raise FileFormatError(path, f"line {number}", expected, f"'{clock}'", "convert the column")
             dates = [text if DATE.fullmatch(text) else "" for text in column]
             moments = pd.to_datetime(dates, format="ISO8601", utc=True, errors="coerce")
@@ -175,12 +175,12 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _plain_name(head: str) -> str:
-    """The name of a column in lower case, without what stands in brackets behind it."""
+    """Name of a column in lower case, without a unit in brackets."""
     return BRACKETS.sub(r"\1", head.partition("[")[0].strip()).lower()
 
 
 def _with_one_time(head: list[str], rows: Sequence[list[str]]) -> tuple[list[str], Sequence[list[str]]]:
-    """Join the columns `date` and `time` if the latter has the time of day, and names with their values."""
+    """Join the columns `date` and `time` of names and rows, if the latter has the time of day."""
     names = list(map(_plain_name, head))
     if not names.count("date") == names.count("time") == 1:
         return head, rows
@@ -194,7 +194,7 @@ def _with_one_time(head: list[str], rows: Sequence[list[str]]) -> tuple[list[str
 
 
 def _header(path: Path, where: str, cells: list[str]) -> dict[str, str | None]:
-    """Names of the columns in their order, each with its unit, if it has one; that of the times is `time`."""
+    """Units of the columns, or `None`, by name and in order; the column of times is called `time`."""
     units: dict[str, str | None] = {}
     times = ["time"] if "time" in cells else [cell for cell in cells if _plain_name(cell) in TIMES]
     if len(times) != 1:
@@ -218,7 +218,7 @@ def _header(path: Path, where: str, cells: list[str]) -> dict[str, str | None]:
 
 
 def _as_file(path: Path | str, variables: Mapping[str, tuple], attrs: Mapping | None = None) -> "xr.Dataset":
-    """Variables read from text, each (dims, values, attributes), as a file."""
+    """Build the dataset of a text file from variables, each (dims, values, attributes)."""
     import xarray as xr  # takes long
 
     file = xr.Dataset({name: array(path, name, *var) for name, var in variables.items()}, attrs=attrs)
@@ -274,7 +274,7 @@ def series_of(
     time_unit: str | None = None,
     kind: str | None = None,
 ) -> "xr.DataArray":
-    """One column of a table in the package's unit, with its missing values; see `times.timed`."""
+    """Convert a column of a table to the package's unit, as a series of `times.timed`; gaps stay NaN."""
     variable = variable_named(table, name, quantity, "correct its name, which is a column of this file")
     coordinate = find_axis(table, variable, None, "time")
     examine(variable, quantity, requested=unit, kind=kind)
@@ -295,7 +295,7 @@ def read_numbers(
     unit: str | Conversion | None = None,
     position: tuple[float, float] | None = None,
 ) -> Series:
-    """Series of an observable that is one number per column, NaN where missing.
+    """Read a series of an observable with one value per time, NaN where missing.
 
     Args:
         path, start_time, unit: as in `read_series`.
@@ -366,7 +366,7 @@ _Column = tuple[np.ndarray, dict]
 def _observed(
     path: Path | str, time: _Column, depth: _Column, others: Mapping[str, _Column], attrs: dict | None = None
 ) -> "xr.Dataset":
-    """Columns of values one after the other, each value with a time and a depth, as a file."""
+    """Build a file of values one after the other, each with a time and a depth."""
     depths, index = np.unique(depth[0], return_inverse=True)
     longest = int(np.unique(time[0], return_counts=True)[1].max())
     # Instruments share few depths; casts have new ones in every profile.
@@ -384,6 +384,7 @@ def _observed(
 
 
 def _profiles_of_gotm(path: Path) -> "xr.Dataset":
+    """Read profiles in GOTM's format; the columns after the height are called 1, 2, ..."""
     file = read_lines(path, "file")
     profiles = find_profiles(file)
     levels = np.sort(np.concatenate([each.levels for each in profiles]))
@@ -397,6 +398,7 @@ def _profiles_of_gotm(path: Path) -> "xr.Dataset":
 
 
 def _blocks_of_pmel(path: Path, lines: list[str]) -> "xr.Dataset":
+    """Read blocks of PMEL: a line of depths, then lines of a time, a value per depth and quality codes."""
     rows, levels, label = [], [], ""
     for number, line in enumerate(lines, 1):
         words = line.split()

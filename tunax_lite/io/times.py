@@ -36,13 +36,13 @@ def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timed
     """Read the reference of a unit of time: year, month and day, and the time of the day in universal time.
 
     Raises:
-        ValueError: no date, or a zone written as a name.
+        ValueError: no date or time of the day, or a zone written as a name or more than 14 hours ahead.
     """
     parts = _REFERENCE.match(reference.strip())
     if parts is None:
         raise ValueError(f"'{reference}'")
     hour, minute, second = (float(parts[key] or 0.0) for key in ("hour", "minute", "second"))
-    datetime.time(int(hour), int(minute), int(second))  # refuses what is no time of the day
+    datetime.time(int(hour), int(minute), int(second))  # raises for an hour of 24 or more
     ahead = float((parts["ahead"] or "0") + (parts["part"] or "")) + float(parts["minutes"] or 0.0) / 60.0
     if ahead > 14.0:  # the year of 01-06-2015, where the day is first
         raise ValueError(f"'{reference}'")
@@ -52,16 +52,20 @@ def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timed
 
 
 def read_time(
-    variable: "xr.DataArray", given_unit: str | None = None, *, increasing: bool = True
+    variable: "xr.DataArray", requested_unit: str | None = None, *, increasing: bool = True
 ) -> "xr.DataArray":
-    """Decode the times of a coordinate, which increase unless the file holds several series (`increasing`).
+    """Decode the times of a coordinate.
+
+    Args:
+        requested_unit: unit that replaces that of the file.
+        increasing: `False` if records of several series follow each other.
 
     Raises:
-        FileFormatError: an unknown unit or calendar, local time, years outside 1 to 9999, missing or unsorted
-            times.
+        FileFormatError: an unknown unit or calendar, local time, years outside 1 to 9999, missing or (if
+            `increasing`) repeated or unsorted times.
     """
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
-    unit = unit_in_file(variable, given_unit, "time")
+    unit = unit_in_file(variable, requested_unit, "time")
     interval, _, reference = unit.partition(" since ")
     epoch = 0.0
     try:
@@ -82,7 +86,7 @@ def read_time(
             advice = "convert the times to the standard calendar, or correct a wrong attribute 'calendar'"
         raise error_of(variable, expected, got, advice) from None
     zone = " ".join(str(variable.attrs.get(key, "")) for key in ("long_name", "timezone", "time_zone"))
-    if given_unit is None and is_other_zone(zone):
+    if requested_unit is None and is_other_zone(zone):
         since = reference or "2012-06-10 00:00"
         advice = f"give the unit with the zone, '{interval} since {since} +2:00' (units)"
         raise error_of(variable, "times in Universal Time", f"'{zone.strip()}'", advice)
@@ -137,7 +141,7 @@ def seconds_since(times: "xr.DataArray", start_time: str | None) -> np.ndarray:
 
 
 def order_in_time(times: "xr.DataArray") -> np.ndarray:
-    """Indices that sort the records by time; warns if the file is not sorted."""
+    """Return the indices that sort records by time; warns if they are not sorted."""
     values = numbers_in(times)
     late = int((values < np.fmax.accumulate(values)).sum()) if values.size else 0
     if late:
@@ -181,7 +185,7 @@ def timed(
     start_time: str | None,
     intervals: np.ndarray | None = None,
 ) -> "xr.DataArray":
-    """Values of a variable over time [s] since the start of the case.
+    """Build a series: values of a variable over time [s] since the start of the case.
 
     Further coordinates are the `moment` and `source` of each record, for messages, and for means `begin` and
     `end` of their intervals [s].
@@ -202,7 +206,7 @@ def with_bounds(series: "xr.DataArray", intervals: np.ndarray) -> "xr.DataArray"
 
 
 def error_at(series: "xr.DataArray", at: int, expected: str, got: str, advice: str) -> Exception:
-    """Error about a record of a series, with its file; the date of the record replaces `{}` in `got`."""
+    """Build an error about a record of a series; `{}` in `got` becomes its date and number in its file."""
     record = like(series, series.values)
     record.encoding["source"] = str(series["source"].values[at])
     first = int(np.argmax(series["source"].values == series["source"].values[at]))  # of this file
@@ -213,7 +217,7 @@ def joined(parts: Sequence["xr.DataArray"], advice: str) -> "xr.DataArray":
     """Join the series of one quantity from several files in the order of time.
 
     Raises:
-        FileFormatError: files that overlap.
+        FileFormatError: files whose times overlap.
     """
     import xarray as xr  # takes long
 
@@ -233,7 +237,7 @@ def joined(parts: Sequence["xr.DataArray"], advice: str) -> "xr.DataArray":
 
 
 def as_series(values: "xr.DataArray") -> Series:
-    """Convert to arrays; means over intervals hold from their start to their end."""
+    """Convert a series of `timed` to arrays; means hold over their intervals."""
     series = Series(values["time"].values, values.values)
     if "end" not in values.coords:
         return series

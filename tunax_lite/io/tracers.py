@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tracer:
-    """How a file gives a tracer.
+    """Variable and unit of a tracer in a file.
 
     Args:
         variable: its name in the file.
         unit: unit in the package; `None` keeps the unit of the file.
-        conversion: unit that replaces that of the file, factor, offset and sign.
+        conversion: factor, offset and sign, and a unit that replaces that of the file.
     """
 
     variable: str
@@ -36,7 +36,7 @@ class Tracer:
     conversion: Conversion = Conversion()
 
     def converted(self, variable: "xr.DataArray", key: str) -> tuple[np.ndarray, dict[str, float]]:
-        """Return values in the unit of the package, and attributes if the file has them per mass of water.
+        """Convert values to the unit of the package; also return attributes of values per mass of water.
 
         Values per mass are converted with the reference density; `of_density`, the power of the density, and
         `offset` let `observations_from_dataset` use the potential density instead. Values in text without a
@@ -68,10 +68,10 @@ class Tracer:
 
 
 Tracers = Mapping[str, str | Tracer]
-"""Tracers to read, by the package's names; a text is the name of a variable, which keeps its unit."""
+"""Tracers to read, by name; a text is the name of a variable, which keeps its unit."""
 
 
 def as_tracers(tracers: Tracers | None) -> dict[str, Tracer]:
-    """Convert names of variables to tracers, and keep those that are tracers already."""
+    """Convert names of variables to instances of `Tracer`."""
     listed = (tracers or {}).items()
     return {key: each if isinstance(each, Tracer) else Tracer(variable=each) for key, each in listed}

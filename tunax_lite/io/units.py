@@ -36,7 +36,7 @@ _SCALES: dict[_Dimensions, dict[str, float]] = {
 }
 _FACTORS = {name: (scale, of) for of, names in _SCALES.items() for name, scale in names.items()}
 _IN_CAPITALS = {name.upper(): factor for name, factor in _FACTORS.items()}
-"""Older files write units in capitals, M/S for one."""
+"""Older files write units in capitals, such as M/S."""
 _CELSIUS = re.compile(r"(?:its-90, *)?(?:°|deg(?:ree)?s?)?[ _]?c(?:elsius)?", re.IGNORECASE)
 _TEMPERATURE = re.compile(
     r"(?i:(?:°\s*|\bdeg(?:rees?)?[ _]?)(?:C|celsius|K|kelvin)|\bcelsius|\bkelvin)(?![A-Za-z])"
@@ -75,7 +75,7 @@ _EQUIVALENTS = {
 
 @functools.cache
 def _parse(unit: str) -> tuple[float, _Dimensions]:
-    """Scale and dimensions of a product of factors; all factors after a slash divide."""
+    """Scale and dimensions of a product of factors, where all after a slash divide; `KeyError` if unknown."""
     scale, dimensions, plain = 1.0, [0] * 5, unit.strip()
     plain = _WORDS.get(plain.lower(), "K" if _CELSIUS.fullmatch(plain) else plain)
     for position, part in enumerate(_TEMPERATURE.sub("K", plain.translate(_RAISED)).split("/")):
@@ -140,7 +140,7 @@ def between(unit: str, wanted: str) -> tuple[float, float]:
 
 
 def unit_in_brackets(name: str) -> tuple[str, str | None]:
-    """A name such as `Wind Speed (m/s)` without its brackets, and their unit; UTC and GMT give no unit."""
+    """Split a name such as `Wind Speed (m/s)` from the unit in its brackets; UTC and GMT are removed."""
     match = BRACKETS.match(name)
     if match is None or not (_is_unit(match[2]) or match[2].upper() in ("UTC", "GMT")):
         return name, None
@@ -170,7 +170,7 @@ _SPELLED = {
 
 
 def unit_at_end(name: str) -> tuple[str, str | None]:
-    """A name without the unit at its end, and that unit: `Rain_millimeterPerHour`, `air_temperature_degC`.
+    """Split a name from the unit at its end: `Rain_millimeterPerHour`, `air_temperature_degC`.
 
     Without a known unit of more than one letter the name is returned unchanged.
     """
@@ -224,15 +224,15 @@ def unit_of(quantity: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
-    """How an input becomes a quantity of the package: unit, then factor, then offset, then sign.
+    """Conversion of an input to a quantity of the package: sign (factor x + offset).
 
-    sign (factor x + offset), where x is the value converted from its unit to that of the package.
+    Here x is the value after conversion from its unit to that of the package.
 
     Args:
         unit: unit of the values, instead of that in the file.
         factor: factor applied after conversion of the unit [1].
         offset: added after the factor, in the unit of the package.
-        sign: of the result: -1 where the input counts the other way.
+        sign: of the result; -1 if the input has the opposite sign.
 
     Raises:
         ValueError: a factor of 0, a number that is not finite, or a sign other than 1 and -1.
@@ -293,12 +293,12 @@ Conversions = Mapping[str, str | Conversion]
 
 
 def as_conversion(requested: str | Conversion | None) -> Conversion:
-    """A conversion from its short form, a unit."""
+    """Build a conversion from a unit; conversions pass unchanged."""
     return requested if isinstance(requested, Conversion) else Conversion(unit=requested)
 
 
 def unit_alone(units: Conversions, name: str) -> str | None:
-    """The unit of a coordinate, which has no factor, offset or sign."""
+    """Unit requested for a coordinate; `ValueError` for a factor, offset or sign."""
     requested = as_conversion(units.get(name))
     if requested != Conversion(unit=requested.unit):
         raise ValueError(f"units.{name}: expected a unit alone, got a factor, offset or sign too; remove it.")

@@ -23,7 +23,7 @@ _REFERENCES = ("bounds", "coordinates", "ancillary_variables", "grid_mapping", "
 def array(
     path: object, name: str, dims: Sequence[Hashable], values: np.ndarray, attrs: Mapping[str, Any]
 ) -> "xr.DataArray":
-    """A variable whose `encoding` has the path of its file and its name in this file."""
+    """Build a variable; its `encoding` has the path of its file and its name there."""
     import xarray as xr  # takes long
 
     variable = xr.DataArray(values, dims=tuple(dims), name=name, attrs=dict(attrs))
@@ -74,12 +74,12 @@ def note_on(variable: "xr.DataArray", note: str) -> str:
 
 
 def listing(file: "xr.Dataset") -> str:
-    """The names of the variables of a file, for messages."""
+    """List the names of the variables of a file, for messages."""
     return ", ".join(names_of(file)) or "an empty file"
 
 
 def get_variable(file: "xr.Dataset", name: str) -> "xr.DataArray | None":
-    """Variable by its name, which may be followed by its unit in round brackets; `None` if absent."""
+    """Find a variable by its name, also if a unit in round brackets follows; `None` if absent."""
     name = name if name in file.variables else unit_in_brackets(name)[0]
     return file[name] if name in file.variables else None
 
@@ -95,7 +95,11 @@ def variable_named(file: "xr.Dataset", name: str, role: str, advice: str) -> "xr
 def find_variable(
     file: "xr.Dataset", quantity: str, names: Sequence[str], standard_names: Collection[str], advice: str
 ) -> "xr.DataArray | None":
-    """Variable by the first name in the file, or else by CF standard name; `FileFormatError` for several."""
+    """Find a variable by the first of `names` in the file, or else by its CF standard name.
+
+    Raises:
+        FileFormatError: several variables with the standard name.
+    """
     hits = [name for name in names if name in file.variables][:1] or [
         name for name in names_of(file) if file.variables[name].attrs.get("standard_name") in standard_names
     ]
@@ -118,7 +122,11 @@ def on_axes(variable: "xr.DataArray", dims: Sequence[Hashable], advice: str) -> 
 
 
 def unit_in_file(variable: "xr.DataArray", wanted: str | None, key: str) -> str:
-    """Unit chosen by the user, or else of the attributes or the name; the error names the quantity, `key`."""
+    """Unit of a variable: `wanted` by the user, or else in its attributes or its name.
+
+    Raises:
+        FileFormatError: no unit; the message names the quantity, `key`.
+    """
     unit = wanted if wanted is not None else variable.attrs.get("units", unit_at_end(str(variable.name))[1])
     if unit is None:
         advice = f"give the unit of {key}: the key `unit` of this input, or `units` of a mapping"
@@ -127,7 +135,7 @@ def unit_in_file(variable: "xr.DataArray", wanted: str | None, key: str) -> str:
 
 
 def numbers_in(variable: "xr.DataArray") -> np.ndarray:
-    """Values in double precision."""
+    """Values in double precision; `FileFormatError` if they are not numbers."""
     if variable.dtype.kind not in "fiub":
         raise error_of(variable, "numbers", f"type {variable.dtype}", "choose another variable")
     return variable.values.astype(float)
@@ -145,7 +153,14 @@ def texts_in(variable: "xr.DataArray") -> np.ndarray:
 def in_unit(
     variable: "xr.DataArray", quantity: str, requested: str | Conversion | None = None, **of_water: float
 ) -> np.ndarray:
-    """Values of a quantity in the package's unit; `density` and `heat_capacity` for kinematic fluxes."""
+    """Convert the values of a quantity to the package's unit.
+
+    `of_water` is the density and heat capacity for kinematic fluxes, as in `conversion`. Tracers keep their
+    unit.
+
+    Raises:
+        FileFormatError: no unit, or one of another quantity.
+    """
     change = as_conversion(requested)
     unit = unit_in_file(variable, change.unit, quantity) if is_known(quantity) else None
     try:
@@ -160,7 +175,7 @@ def in_unit(
 
 
 def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
-    """Return a note on the numeric variables that a reader does not use, in a list that may be empty.
+    """Describe the numeric variables that a reader does not use: a list of one note, or an empty list.
 
     Variables named as axes, positions or quality flags, those with an attribute `axis`, and those that
     attributes refer to are not listed.

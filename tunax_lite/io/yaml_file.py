@@ -18,7 +18,7 @@ from .errors import ConfigError, FileFormatError, read_text, shortened
 _MOST_VALUES = 1_000_000
 _MOST_CHARACTERS = 16 * 2**20
 _DEEPEST = 100
-"""Limits against YAML documents whose nested aliases expand to more than the memory holds."""
+"""Limits of documents: nested aliases of a short one can expand to more than the memory holds."""
 
 _TAG = "tag:yaml.org,2002:"
 _RESOLVERS = (
@@ -181,8 +181,8 @@ def with_overrides(
     """Apply settings to the document.
 
     Raises:
-        ConfigError: a setting without `=`, a value that is not YAML, or a path through a scalar; `source`
-            tells where it was set.
+        ConfigError: a setting without `=`, a value that is not YAML, or a path through a scalar; the
+            message names `source`, the origin of the settings.
     """
     data, origins = copy.deepcopy(document.data), dict(document.origins)
     pairs = overrides.items() if isinstance(overrides, Mapping) else ((each, None) for each in overrides)
