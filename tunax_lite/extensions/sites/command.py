@@ -25,7 +25,7 @@ _WOA = "World Ocean Atlas 2023, Reagan et al. (2024), doi:10.25921/va26-hv25; pu
 
 
 class _Source(NamedTuple):
-    """A source of an input: a function that writes it and returns keys of the case, and its reference."""
+    """A source of an input: a function that prepares it and returns keys of the case, and its reference."""
 
     fetch: Callable[[Site, str], Section]
     reference: str
@@ -55,7 +55,7 @@ _SOURCES: dict[str, dict[str, _Source]] = {
     "waves": {"era5": _Source(waves.era5, _ERA5), "cds": _Source(waves.cds, _ERA5)},
     "tides": {"pytmd": _Source(tides.pytmd, "an atlas of tides, by pyTMD")},
 }
-# Sources by default: the first folder of this name in --data, else the service.
+# Default sources: the first folder with one of these names in --data, else the service.
 _FOLDERS = {"depth": ("gebco", "etopo"), "weather": ("era5",), "water": ("argo", "gridded", "woa")}
 _SERVICES = {"weather": "cds", "water": "copernicus"}
 _FORTNIGHT = 14.0 * 86400.0  # [s]; shorter runs are saved every hour
@@ -77,7 +77,7 @@ def site(
     overwrite: bool,
     **chosen: str | None,
 ) -> None:
-    """See `commands.site`; `chosen` are the sources of the inputs, by kind."""
+    """See `commands.site`; `chosen` maps each kind of input to the text of its option, if any."""
     first, last = _time("start", start), _time("stop", stop)
     if first >= last:
         raise ConfigError(f"--stop {stop}: expected a time after {start}, got none; correct it.")
@@ -130,7 +130,7 @@ def _by_default(kind: str, data: Path | None) -> str | None:
 
 
 def _source(kind: str, text: str) -> tuple[_Source, str]:
-    """Source in `NAME` or `NAME:WHERE`, and the second part; a depth may be a number [m]."""
+    """Split `NAME` or `NAME:WHERE` into the source and WHERE; a depth may be a number [m]."""
     if kind == "depth" and number_of(text) is not None:
         text = f"metres:{text}"
     (name, _, where), known = text.partition(":"), _SOURCES[kind]
@@ -141,7 +141,7 @@ def _source(kind: str, text: str) -> tuple[_Source, str]:
 
 
 def _configuration(place: Site, case: Section) -> Section:
-    """Return the configuration: cells of about 1 m at the surface, k-epsilon, steps of ten minutes."""
+    """Return the configuration: k-epsilon, steps of ten minutes, surface cells of 0.4 m from 100 m depth."""
     interval = 3600.0 if place.duration <= _FORTNIGHT else 86400.0
     return {
         "case": {

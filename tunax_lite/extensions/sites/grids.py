@@ -24,10 +24,12 @@ _KINDS = {"depth": "vertical", "time": "time"}
 
 
 def columns_at(place: Site, stored: "xr.Dataset", name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Depths [m], values over (time, depth) and times [s] of a variable; times of climatologies are zero.
+    """Depths [m], values over (time, depth) and times since the start [s] of a variable at the place.
+
+    Times of climatologies are zero.
 
     Raises:
-        FileFormatError: no coordinates, or a position outside the grid.
+        FileFormatError: no coordinates, an additional dimension, bad times, or a position outside the grid.
     """
     file, variable, weights = around(place, stored, name)
     time = _coordinate(file, "time", variable.dims)
@@ -42,7 +44,10 @@ def columns_at(place: Site, stored: "xr.Dataset", name: str) -> tuple[np.ndarray
 
 
 def around(place: Site, stored: "xr.Dataset", name: str) -> tuple["xr.Dataset", "xr.DataArray", np.ndarray]:
-    """Coordinates, a variable at the grid points around the place (last two axes), and their weights."""
+    """Coordinates of a file, a variable at the grid points around the place, and the weights of the points.
+
+    Latitude and longitude are the last two axes of the variable, and the axes of the weights.
+    """
     dims = tuple(map(str, stored.variables[name].dims))
     file = values_in(stored, only={*dims, *(each for names in _COORDINATES.values() for each in names)})
     axes = [axis_at(_needed(file, axis, dims), axis, target) for axis, target in place.position.items()]

@@ -23,10 +23,10 @@ class Site:
     """Position, period and folder of a site.
 
     Args:
-        name: of the site, for files and figures.
+        name: name of the site, for files and figures.
         latitude, longitude: [degrees north, degrees east].
-        start, stop: of the run, universal time.
-        folder: for the files of the site.
+        start, stop: start and end of the run, universal time.
+        folder: folder for the files of the site.
         column: largest depth of the column [m].
         radius: largest distance of a measured profile [km].
     """
@@ -73,10 +73,13 @@ class Site:
         write_dataset(dataset, self.folder / name)
 
     def write_series(self, name: str, values: dict[str, tuple[str, Any]]) -> None:
-        """Write an input over time: times since the start [s] as `time`, and series with their units."""
+        """Write an input over time.
+
+        `values` has units and arrays by name; `time` is in seconds since the start.
+        """
         import xarray as xr
 
-        series = {key: ("time", one, {"units": unit}) for key, (unit, one) in values.items() if key != "time"}
+        series = {key: ("time", each, {"units": unit}) for key, (unit, each) in values.items()}
         self.write(name, xr.Dataset(series | {"time": ("time", values["time"][1], self.clock)}))
 
 

@@ -15,8 +15,12 @@ def pytmd(place: Site, where: str) -> Section:
     """Write the depth-mean tidal current; the column is driven by the surface slope that sustains it.
 
     Args:
+        place: place and time of the run.
         where: MODEL@DIR, a model of pyTMD's database and the folder with its files, or FILE.json, a
             definition of a model with files relative to its folder.
+
+    Raises:
+        FileFormatError: no such atlas, or no current at the place.
     """
     compute = needed("pyTMD.compute", "--tides pytmd", "or leave out --tides")
     model, _, folder_or_file = where.rpartition("@")

@@ -23,7 +23,8 @@ from ...runtime.machine import needed
 from .grids import columns_at
 from .place import Section, Site, failures_of, netcdf_files
 
-_LONGEST_GAP = 30.0 * 86400.0  # [s] between the start and a measured profile; three cycles of a float
+_LONGEST_GAP = 30.0 * 86400.0
+"""Longest time between the run and a profile that is used [s]: three cycles of a float."""
 _LEVELS = -np.concatenate([np.arange(2000, 500, -20), np.arange(500, 200, -5), np.arange(200, -1, -2)])
 """Heights of the profiles, deepest first [m]."""
 _TEMPERATURES = {
@@ -148,7 +149,7 @@ def woa(place: Site, where: str) -> Section:
     def months(path: Path, time: np.ndarray) -> Sequence[int]:
         return range(1, 13) if time.size == 12 else [_month_of(path)]
 
-    # Of several resolutions, the last file counts.
+    # The first profile of a month counts: of several resolutions that of the last file.
     *both, kind = _profiles(place, where, paths[::-1], months)
     middles = _middles_of_months(place)
     values = [np.stack([_mean_of_month(means, middle.month) for middle in middles]) for means in both]
@@ -156,7 +157,8 @@ def woa(place: Site, where: str) -> Section:
     return _converted(place, time, *values, kind=kind)
 
 
-_Profiles = dict[float | int, np.ndarray]  # on the levels, by time [s] or month
+_Profiles = dict[float | int, np.ndarray]
+"""Profiles on the levels, by time [s] or month."""
 
 
 def _profiles(
@@ -168,27 +170,30 @@ def _profiles(
     """Read the profiles of temperature and salinity at the place, and the kind of the temperature.
 
     Args:
-        labels: function from a file and its times [s] to the keys of its profiles, of which the first counts.
+        place: place and time of the run.
+        where: text of the option, for messages.
+        paths: files; the first profile with a label counts.
+        labels: function from a file and its times [s] to the labels of its profiles, by default the times.
 
     Raises:
-        FileFormatError: one of them is missing.
+        FileFormatError: temperature or salinity is missing.
     """
-    found: dict[str, _Profiles] = {"temperature": {}, "salinity": {}}
+    by_quantity: dict[str, _Profiles] = {"temperature": {}, "salinity": {}}
     kind = ""
     for path in paths:
         with opened(path) as stored:
             for name in [name for name in (*_TEMPERATURES, *_SALINITIES) if name in stored.variables]:
                 depth, values, time = columns_at(place, stored, name)
-                profiles = found["temperature" if name in _TEMPERATURES else "salinity"]
+                profiles = by_quantity["temperature" if name in _TEMPERATURES else "salinity"]
                 for label, row in zip(labels(path, time), values, strict=True):
                     profiles.setdefault(label, _on_levels(depth, row))
                 kind = kind or _TEMPERATURES.get(name, "")
-    for quantity, profiles in found.items():
+    for quantity, profiles in by_quantity.items():
         if not any(np.isfinite(row).any() for row in profiles.values()):
             names = _TEMPERATURES if quantity == "temperature" else _SALINITIES
             expected = f"values of {quantity} ({', '.join(names)}) at the position"
             raise FileFormatError(where, quantity, expected, "none", "give both, and a place in the sea")
-    return found["temperature"], found["salinity"], kind
+    return by_quantity["temperature"], by_quantity["salinity"], kind
 
 
 def _on_levels(depth: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -216,7 +221,7 @@ def _reanalysis(place: Site, paths: Sequence[Path]) -> Section:
 
 
 def _month_of(path: Path) -> int:
-    """Month in the name of a file of the World Ocean Atlas: 0 for the year, above 12 for seasons."""
+    """Month in the name of a file of the World Ocean Atlas: 0 for the year or none, 13 to 16 for seasons."""
     coded = re.search(r"_[ts](\d\d)(?:_|\.|mn)", path.name)
     return int(coded[1]) if coded else 0
 
@@ -231,7 +236,7 @@ def _middles_of_months(place: Site) -> list[datetime.datetime]:
 
 
 def _mean_of_month(means: _Profiles, month: int) -> np.ndarray:
-    """Profile of a month, else of the year, else of the nearest month; below it that of the year."""
+    """Profile of a month, else of the year, else of the nearest month; below its end that of the year."""
     nearest = min(means, key=lambda each: min((each - month) % 12, (month - each) % 12))
     profile = means.get(month, means.get(0, means[nearest]))
     return np.where(np.isnan(profile), means.get(0, profile), profile)
@@ -259,16 +264,17 @@ def _converted(
 def _written(
     place: Site, time: np.ndarray, temperature: np.ndarray, salinity: np.ndarray, **attributes: str
 ) -> Section:
-    """Write `water.nc`: conservative temperature and absolute salinity over time [s] and the levels."""
+    """Write `water.nc`: conservative temperature and absolute salinity over time [s] and the levels.
+
+    If no profile lies within the run, one at the start is interpolated in time, or copied from the nearest.
+    """
     import xarray as xr
 
     dims = ("time", "depth")
-    names = {"standard_name": "sea_water_conservative_temperature", "units": "degC"}
+    of_temperature = {"standard_name": "sea_water_conservative_temperature", "units": "degC"}
+    of_salinity = {"standard_name": "sea_water_absolute_salinity", "units": "g kg-1"}
     water = xr.Dataset(
-        {
-            "TEMP": (dims, temperature, names),
-            "PSAL": (dims, salinity, {"standard_name": "sea_water_absolute_salinity", "units": "g kg-1"}),
-        },
+        {"TEMP": (dims, temperature, of_temperature), "PSAL": (dims, salinity, of_salinity)},
         {
             "time": ("time", time, place.clock),
             "depth": ("depth", -_LEVELS, {"units": "m", "positive": "down", "standard_name": "depth"}),
@@ -279,7 +285,6 @@ def _written(
     )
     water = water.isel(depth=_LEVELS >= -place.column - 100.0)
     if not np.any((time >= 0.0) & (time <= place.duration)):
-        # A run needs a profile to start from: between those before and after, or the nearest one.
         start = water.interp(time=[np.clip(0.0, time[0], time[-1])]).assign_coords(time=[0.0])
         water = xr.concat([water, start], "time", data_vars="minimal").sortby("time")
         water["time"].attrs = place.clock

@@ -31,10 +31,14 @@ def cds(place: Site, where: str) -> Section:
 
 
 def _waves(place: Site, paths: Sequence[Path]) -> Section:
-    """Write Stokes drift and its depth, from `ust`, `vst`, or from `swh` and `mwd`, and `mwp`.
+    """Write the Stokes drift at the surface, from `ust` and `vst` or else `swh` and `mwd`, and its depth.
 
-    A monochromatic wave in deep water of period T and height H: u = pi^3 H^2 / (g T^3) at the surface,
-    which decays over g T^2 / (8 pi^2). Source: Kenyon (1969), J. Geophys. Res. 74, 6991-6994.
+    The drift is that of a monochromatic wave in deep water of period T (`mwp`), with the energy of a sea of
+    significant height H (an amplitude of H / sqrt(8)): u = pi^3 H^2 / (g T^3) at the surface, decaying over
+    g T^2 / (8 pi^2). Source: Kenyon (1969), J. Geophys. Res. 74, 6991-6994.
+
+    Raises:
+        FileFormatError: files without these variables.
     """
     pieces: dict[str, list] = {}
     for path in paths:

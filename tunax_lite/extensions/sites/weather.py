@@ -53,6 +53,7 @@ def download_era5(place: Site, stem: str, variables: Sequence[str], *, margin: f
     Files that an earlier command has downloaded are kept: the service may take hours for each.
 
     Args:
+        place: place and time of the run; six hours before and after it are included.
         stem: part of the names of the files.
         variables: names of parameters in the Climate Data Store.
         margin: distance of the edges of the area from the place [degrees].
