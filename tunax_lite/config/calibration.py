@@ -28,7 +28,7 @@ _PRIORS = {
 
 
 class ParameterSection(Section):
-    """A row of the table of parameters: its first guess and its prior."""
+    """First guess and prior of a free parameter."""
 
     prior: Literal["bounded", "uniform", "normal", "correlated_normal", "log_normal"] = key(
         "distribution; bounded is logit-normal between the bounds", "bounded"
@@ -39,14 +39,18 @@ class ParameterSection(Section):
     scale: Literal["linear", "log"] = key(
         "log for a parameter that varies over orders of magnitude", "linear"
     )
-    mean: float | None = key("of normal priors, in the unit of the parameter", None)
-    standard_deviation: float | None = key("of normal priors, in the unit of the parameter", None)
-    median: float | None = key("of log_normal, in the unit of the parameter", None)
-    log_standard_deviation: float | None = key("of log_normal, of the natural logarithm [1]", None)
+    mean: float | None = key("mean of normal priors, in the unit of the parameter", None)
+    standard_deviation: float | None = key(
+        "standard deviation of normal priors, in the unit of the parameter", None
+    )
+    median: float | None = key("median of log_normal, in the unit of the parameter", None)
+    log_standard_deviation: float | None = key(
+        "standard deviation of the natural logarithm for log_normal [1]", None
+    )
     length: float | None = key("correlation length of correlated_normal [m] or [s]", None)
 
     def of(self, path: str) -> FreeParameter:
-        """The free parameter at a path."""
+        """Build the free parameter at a path; an error for keys that its prior lacks or does not have."""
         given: dict[str, Any] = self.model_dump(exclude_none=True)
         prior, scale = given.pop("prior"), given.pop("scale")
         if prior == "bounded":
@@ -67,7 +71,7 @@ class ParameterSection(Section):
 
 
 def _check_keys(given: Collection[str], known: set[str], required: set[str], what: str) -> None:
-    """Reject keys that do not belong together."""
+    """Reject keys of a prior that are unknown, or without one that is required."""
     if not required <= set(given) <= known:
         got = ", ".join(given) or "none"
         raise invalid(f"keys among {', '.join(sorted(known))} for {what}", got, "correct them")
@@ -80,11 +84,11 @@ FreeParameterSection = Annotated[
         json_schema_input_type=ParameterSection | None,
     ),
 ]
-"""Of one parameter, or of all numbers of a vector."""
+"""Section of one parameter, or of all numbers of a vector."""
 
 
 def free_parameters(sections: Mapping[str, ParameterSection]) -> FreeParameters:
-    """The free parameters, with omitted bounds not yet filled in."""
+    """Build the free parameters; omitted bounds are filled in by `resolve`."""
     return FreeParameters(tuple(section.of(path) for path, section in sections.items()))
 
 
@@ -128,7 +132,7 @@ class MisfitSection(Section):
         "fraction of the column above the bottom that is ignored [1]", 0.0, ge=0.0, lt=1.0
     )
     highest: float = key("highest height that counts [m]", 0.0, le=0.0)
-    prior_weight: float = key("of the priors of the parameters in the loss [1]", 0.0, ge=0.0)
+    prior_weight: float = key("weight of the priors of the parameters in the loss [1]", 0.0, ge=0.0)
 
 
 class AdamSection(section_of(Adam, "adam")):
@@ -137,14 +141,14 @@ class AdamSection(section_of(Adam, "adam")):
     n_steps: ClassVar[None] = None  # not a key: it follows from n_iterations
 
     def of_length(self, n_iterations: int) -> Adam:
-        """The method, with a learning rate that falls over a number of evaluations."""
+        """Build the method with a learning rate that falls over a number of evaluations."""
         # A constant rate does not depend on the number, so that a calibration continues with more iterations.
         is_constant = self.final_fraction == 1.0 and self.n_warmup == 0
         n_steps = None if is_constant else max(n_iterations, self.n_warmup + 1)
         return Adam(**self.given(), n_steps=n_steps)
 
     def build(self) -> Adam:
-        """The method of the shortest calibration, whose numbers are checked."""
+        """Build the method for one evaluation, which checks the numbers; runs use `of_length`."""
         return self.of_length(1)
 
 
@@ -179,7 +183,7 @@ class PosteriorSection(Section):
 
 
 class CalibrationOutputSection(Section):
-    """Where a calibration writes its files."""
+    """Files of a calibration."""
 
     folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
     figures: bool = key("whether to draw figures", True)

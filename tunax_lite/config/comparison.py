@@ -43,8 +43,10 @@ def _expanded(value: JSON) -> JSON:
     return sections
 
 
-_Said = str | list[ComparedClosureSection | str]
-_Closures = Annotated[list[ComparedClosureSection], BeforeValidator(_expanded, json_schema_input_type=_Said)]
+_Closures = Annotated[
+    list[ComparedClosureSection],
+    BeforeValidator(_expanded, json_schema_input_type=str | list[ComparedClosureSection | str]),
+]
 
 
 class ComparedCaseSection(Section):
@@ -55,14 +57,16 @@ class ComparedCaseSection(Section):
 
 
 def _in_groups(value: JSON) -> JSON:
-    """Put cases without a group into one without a name."""
+    """Wrap cases without a group."""
     if not isinstance(value, list):
         return value
     return [{"case": each} if isinstance(each, dict) and "format" in each else each for each in value]
 
 
-_SaidCases = str | list[ComparedCaseSection | CaseSection]
-_Cases = Annotated[list[ComparedCaseSection], BeforeValidator(_in_groups, json_schema_input_type=_SaidCases)]
+_Cases = Annotated[
+    list[ComparedCaseSection],
+    BeforeValidator(_in_groups, json_schema_input_type=str | list[ComparedCaseSection | CaseSection]),
+]
 
 
 class ComparisonConfig(Section):
@@ -74,7 +78,7 @@ class ComparisonConfig(Section):
         min_length=1,
     )
     cases: _Cases = key(
-        "cases with observations, each alone or as `case` beside its group, or a file of such", min_length=1
+        "cases with observations, each alone or as `case` with its `group`, or a file of these", min_length=1
     )
     grid: Grids = key(
         "vertical grid, or several: every case on each; runs on the first are drawn",
@@ -88,7 +92,7 @@ class ComparisonConfig(Section):
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for the whole case", None, gt=0.0)
     averaging: Averaging = "points"
-    persistence: bool = key("whether the initial profiles kept have rows too", True)
+    persistence: bool = key("whether to add rows with the initial profiles kept", True)
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
     precision: Precision = "float64"
 
@@ -104,7 +108,7 @@ class ComparisonConfig(Section):
 
 
 def in_words(grid: GridSection) -> str:
-    """A grid as rows name it."""
+    """Description of a grid, as in the rows of the table."""
     if isinstance(grid, UniformGrid):
         return f"{grid.n_cells} cells" if grid.n_cells else f"cells of {grid.cell_thickness:g} m"
     if isinstance(grid, StretchedGrid):

@@ -1,4 +1,4 @@
-"""Terms below the surface, Stokes drift and lakes: sections of a configuration, and the terms they build."""
+"""Sections of a configuration for terms below the surface, Stokes drift and lakes."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -31,7 +31,7 @@ from .series import (
 
 Measures = dict[str, Any]  # numbers or arrays of NumPy or JAX, by quantity
 Converted = Callable[[Measures, np.ndarray], Measures]
-"""Temperature and salinity at heights [m], by name, from the kinds of the case to those of the column."""
+"""Convert temperature and salinity at heights [m] from the kinds of the case to those of the column."""
 
 
 class HypsographySection(Section):
@@ -53,7 +53,7 @@ class HypsographySection(Section):
             check_table(self.z, self.area, "heights")
 
     def around(self, grid: Grid, where: Place) -> tuple[Grid, Hypsography]:
-        """A grid with the areas of the lake, and its basin."""
+        """Return the grid with the areas of the lake, and the shape of its basin."""
         with where.naming("hypsography"):
             if self.path is not None:
                 path = where.file(self.path, "hypsography", "path")
@@ -67,18 +67,18 @@ class HypsographySection(Section):
 class StreamSection(section_of(terms.Stream)):
     """A stream into or out of a lake."""
 
-    discharge: TimedSection = key("into the lake, out of it where negative [m3 s-1]")
+    discharge: TimedSection = key("flow into the lake, out of it where negative [m3 s-1]")
     temperature: TimedSection | None = key(
-        "of the kind of the case [degC]; null for that of the lake where it enters", None
+        "temperature in the kind of the case [degC]; null for that of the lake where it enters", None
     )
-    salinity: TimedSection = key("of the kind of the case", TimedValue(constant=0.0))
+    salinity: TimedSection = key("salinity in the kind of the case", TimedValue(constant=0.0))
     tracers: dict[str, TimedSection] = key(
-        "concentrations that it brings, by name of tracers of the case, pools included; 0 of all others",
+        "concentrations in the stream, by name of tracers of the case, pools included; 0 for all others",
         default_factory=dict,
     )
 
     def read(self, setting: Setting, name: str, converted: Converted) -> terms.Stream:
-        """The stream, with temperature and salinity converted to those of the column."""
+        """Read the stream, and convert temperature and salinity to the kinds of the column."""
         at = "interior", "streams", name
         given = {"discharge": self.discharge, "salinity": self.salinity, "temperature": self.temperature}
         values = {k: each.read(k, setting, *at, k) for k, each in given.items() if each is not None}
@@ -112,9 +112,9 @@ class RelaxationRates(Section):
 
     time_scale: TimeScale | None = key("time scale within the column [s]; null for none", None)
     surface_height: Thickness = key("thickness of the layer at the surface [m]", 0.0)
-    surface_time_scale: TimeScale | None = key("time scale there [s]", None)
+    surface_time_scale: TimeScale | None = key("time scale in this layer [s]", None)
     bottom_height: Thickness = key("thickness of the layer at the bottom [m]", 0.0)
-    bottom_time_scale: TimeScale | None = key("time scale there [s]", None)
+    bottom_time_scale: TimeScale | None = key("time scale in this layer [s]", None)
 
     def _check(self) -> None:
         for layer in ("surface", "bottom"):
@@ -134,7 +134,7 @@ class RelaxationRates(Section):
         followed: Followed,
         *keys: str,
     ) -> terms.RelaxationTarget:
-        """Profiles and rate of the relaxation of a variable; `keys` is the place of this section."""
+        """Profiles to which a variable is relaxed, and the rate; `keys` leads to this section in the file."""
         with setting.naming(*keys):
             is_given = isinstance(profile, Profile)
             profiles = profile.read(name, setting, *keys) if is_given else followed(name, profile)
@@ -151,7 +151,7 @@ class RelaxationRates(Section):
 Target = Annotated[
     ProfileSection | Literal["case"] | None,
     key(
-        "what to relax to: null for the observations, case for the profile that the case starts "
+        "target of the relaxation: null for the observations, case for the profile that the case starts "
         "from, over the times of its file"
     ),
 ]
@@ -161,7 +161,7 @@ class TracerRelaxation(RelaxationRates):
     """Relaxation of temperature, salinity or a tracer."""
 
     profile: Target = None
-    lag: float = key("of what it relaxes to [s], one step in GOTM", 0.0, ge=0.0)
+    lag: float = key("time lag of the relaxation target [s], one step in GOTM", 0.0, ge=0.0)
     from_zero: bool = key("whether it relaxes to zero until the lag has passed, as GOTM does", False)
 
 
@@ -173,17 +173,17 @@ class VelocityRelaxation(RelaxationRates, section_of(terms.RelaxationTarget)):
 
 
 class RelaxationSection(Section):
-    """Relaxation towards observed or given profiles."""
+    """Relaxation towards profiles, by variable."""
 
-    temperature: TracerRelaxation | None = key("of temperature", None)
-    salinity: TracerRelaxation | None = key("of salinity", None)
-    velocity: VelocityRelaxation | None = key("of u and v", None)
+    temperature: TracerRelaxation | None = key("relaxation of temperature", None)
+    salinity: TracerRelaxation | None = key("relaxation of salinity", None)
+    velocity: VelocityRelaxation | None = key("relaxation of u and v", None)
     tracers: dict[str, TracerRelaxation] = key(
-        "of tracers, pools of biogeochemistry included, by name", default_factory=dict
+        "relaxation of tracers, pools of biogeochemistry included, by name", default_factory=dict
     )
 
     def read(self, setting: Setting, followed: Followed) -> terms.Relaxation | None:
-        """Targets of all relaxed variables."""
+        """Read the targets of all relaxed variables; `None` without any."""
         at, targets, tracers = ("interior", "relaxation"), dict[str, Any](), dict[str, Any]()
         for name in ("temperature", "salinity"):
             if (rates := getattr(self, name)) is not None:
@@ -255,7 +255,7 @@ class VerticalVelocitySection(section_of(terms.VerticalVelocity), SeriesPart):
     height: TimedSection = key("height at which it is reached, negative [m]")
 
     def read(self, setting: Setting, *keys: str, wind: Wind = None) -> terms.VerticalVelocity:
-        """The velocity; `ConfigError` for a height above the surface."""
+        """Read the velocity; `ConfigError` for a height above the surface."""
         velocity = super().read(setting, *keys)
         if (highest := float(np.max(velocity.series.values.height))) > 0.0:
             expected = f"expected a negative height [m], below the surface, got {highest:g}"
@@ -301,7 +301,7 @@ class WindSea(section_of(terms.WindSeaDrift), SeriesPart):
             raise invalid("both components of the wind, or none", "one", "give u and v, or remove it")
 
     def read(self, setting: Setting, *keys: str, wind: Wind = None) -> terms.WindSeaDrift:
-        """The drift from the given wind, or that of the weather."""
+        """Read the wind, or use that of the weather, `wind`; `ConfigError` without either."""
         wind = wind if self.u is None else self.series(setting, *keys)
         if wind is None:
             raise ConfigError(
@@ -358,18 +358,22 @@ class SeagrassSection(section_of(terms.Seagrass)):
 
 
 class InteriorSection(section_of(terms.Interior)):
-    """Terms other than surface fluxes; all are off by default."""
+    """Terms below the surface; all are off by default."""
 
-    relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())
-    pressure_gradient: PressureGradient | None = key("of the surface: tides, the slope of a river", None)
-    buoyancy_gradient: GradientSection | None = key("of temperature and salinity, horizontal", None)
-    vertical_velocity: VerticalVelocitySection | None = key("that carries all profiles up or down", None)
+    relaxation: RelaxationSection = key("relaxation towards profiles, by variable", RelaxationSection())
+    pressure_gradient: PressureGradient | None = key(
+        "pressure gradient of a sloping surface: tides, rivers", None
+    )
+    buoyancy_gradient: GradientSection | None = key("horizontal gradients of temperature and salinity", None)
+    vertical_velocity: VerticalVelocitySection | None = key("velocity that advects all profiles", None)
     streams: dict[str, StreamSection] = key(
-        "into a lake and out of it, by a name of your choice", default_factory=dict
+        "flows into and out of a lake, by a name of your choice", default_factory=dict
     )
     seagrass: SeagrassSection | None = key("canopy on the bottom", None)
     stokes_drift: StokesDriftSection | None = key("drift of surface waves", None)
-    wave_height: TimedSection | None = key("significant, for Langmuir turbulence in KPP [m]", None)
+    wave_height: TimedSection | None = key(
+        "significant wave height, for Langmuir turbulence in KPP [m]", None
+    )
     surface_elevation: TimedSection | None = key("height of the surface above its level at rest [m]", None)
     level: section_of(terms.LakeLevel) | None = key(  # pyright: ignore[reportInvalidTypeForm]
         "of a lake, where it follows the water; null where it stays", None
@@ -384,13 +388,13 @@ class InteriorSection(section_of(terms.Interior)):
             raise invalid(expected, "both", "remove one of them")
 
     def read(self, setting: Setting, followed: Followed, wind: Wind, converted: Converted) -> terms.Interior:
-        """Terms below the surface.
+        """Read all terms.
 
         Args:
-            setting: of the case.
-            followed: profiles for relaxation.
-            wind: at 10 m, for a wind sea without its own.
-            converted: temperatures and salinities of streams.
+            setting: grid, files and dates of the case.
+            followed: function that returns the profiles to which a variable is relaxed.
+            wind: wind of the weather at 10 m, for the drift of a wind sea.
+            converted: function that converts temperature and salinity of streams.
         """
 
         def part(key: str, **needed: Wind) -> Any:  # built by the section of the key
@@ -416,7 +420,7 @@ class InteriorSection(section_of(terms.Interior)):
             )
 
     def _over_time(self, name: str, title: str, setting: Setting) -> TimeSeries | None:
-        """A height over time, if it is given."""
+        """Read a height over time; `None` without the key."""
         section: TimedValue | None = getattr(self, name)
         if section is None:
             return None
@@ -424,7 +428,7 @@ class InteriorSection(section_of(terms.Interior)):
         return series_of(values, lambda **given: given[name], title, setting, "interior", name)
 
     def _moving_surface(self, setting: Setting) -> tuple[TimeSeries | None, terms.LakeLevel | None]:
-        """The prescribed surface elevation, or the level of the lake."""
+        """Read the surface elevation of the sea, or the level of a lake, prescribed or computed."""
         elevation, basin = self._over_time("surface_elevation", "surface elevation", setting), setting.basin
         if self.level is not None and basin is None:
             expected = "a hypsography where the level of a lake moves, got none; give it to the case"

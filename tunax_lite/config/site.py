@@ -1,4 +1,4 @@
-"""Cases: a site that a configuration describes, with what was measured there, or one from a file.
+"""Cases: a site described in the configuration, with its measurements, or a case from a file.
 
 An idealised case is a site without date and files. Observations are in the variables of the column.
 """
@@ -70,7 +70,7 @@ GoodFlags = Annotated[
 
 
 class MeasuredProfiles(Section):
-    """Keys that all formats of measured profiles have."""
+    """Keys common to all formats of measured profiles."""
 
     paths: Paths
     tracers: dict[str, TracerSection] = key(
@@ -81,11 +81,11 @@ class MeasuredProfiles(Section):
     good_flags: GoodFlags = list(GOOD_FLAGS)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", 15.0 * 86400.0, gt=0.0)
 
-    def shared(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> dict[str, Any]:
-        """Arguments that the readers of all formats have."""
-        salinity = None  # measured
-        if "salinity" in own:
-            z, salt = setting.z_center, own["salinity"].on(np.zeros(1))[0]
+    def shared(self, site: "SiteCase", key: str, setting: Setting, configured: Profiles) -> dict[str, Any]:
+        """Arguments common to the readers of all formats."""
+        salinity = None  # that of the file
+        if "salinity" in configured:
+            z, salt = setting.z_center, configured["salinity"].on(np.zeros(1))[0]
             if site.salinity_kind == "absolute":
                 salt = sea_water.practical_salinity(salt, z, longitude=site.longitude, latitude=site.latitude)
             salinity = z, salt
@@ -115,11 +115,11 @@ class MooringProfiles(MeasuredProfiles):
         "nominal",
     )
 
-    def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
-        """The profiles at their own heights."""
+    def read(self, site: "SiteCase", key: str, setting: Setting, configured: Profiles) -> Observations:
+        """Profiles at the heights of the instruments."""
         variables = {str(name): value for name, value in self.variables.items()}
         return io.read_oceansites(
-            **self.shared(site, key, setting, own),
+            **self.shared(site, key, setting, configured),
             variables=variables,
             units=conversions_of(self.units),
             depths=self.depths,
@@ -134,10 +134,10 @@ class ArgoProfilesSection(MeasuredProfiles):
         "heights [m] to interpolate to; null for the cells, measured for their own", None
     )
 
-    def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
-        """The profiles on heights, or at their own."""
+    def read(self, site: "SiteCase", key: str, setting: Setting, configured: Profiles) -> Observations:
+        """Profiles interpolated to heights, or at the measured ones."""
         heights = None if self.z == "measured" else np.asarray(setting.z_center if self.z is None else self.z)
-        return io.read_argo(**self.shared(site, key, setting, own), z=heights)
+        return io.read_argo(**self.shared(site, key, setting, configured), z=heights)
 
 
 class NumbersSection(ConversionSection):
@@ -145,7 +145,7 @@ class NumbersSection(ConversionSection):
 
     path: str = key("CSV or NetCDF file", min_length=1)
     variable: str = key("column or variable of the file", min_length=1)
-    kind: Literal["in_situ", "potential", "conservative"] = key("of a temperature of the surface", "in_situ")
+    kind: Literal["in_situ", "potential", "conservative"] = key("kind of a temperature", "in_situ")
 
     def read(self, name: str, site: "SiteCase", salinity: float, setting: Setting) -> Observations:
         """The observable during the case; `salinity` [g kg-1] is that of the surface at the start."""
@@ -172,14 +172,14 @@ class NumbersSection(ConversionSection):
 
 
 class InputObservations(Section):
-    """Observations among the inputs of a case."""
+    """Inputs of a case that are its observations, too."""
 
     format: Literal["inputs"]
     surface_temperature: TimedSection | None = key(
         "of the kind of the temperature, as sea_surface_temperature", None
     )
     surface_interval: float | None = key(
-        "only its records at multiples of this time [s]; null for all", None, gt=0.0
+        "use its records at multiples of this time only [s]; null for all", None, gt=0.0
     )
     profiles: bool = key("those of temperature, of a file", False)
     z: list[Annotated[float, Field(le=0.0)]] | None = key(
@@ -190,13 +190,13 @@ class InputObservations(Section):
         if not (self.profiles or self.surface_temperature):
             raise invalid("`surface_temperature` or `profiles`", "neither", "give one of them")
 
-    def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
+    def read(self, site: "SiteCase", key: str, setting: Setting, configured: Profiles) -> Observations:
         """Observations in the variables of the column, with the salinity of the case."""
         parts: list[Observations] = []
         if self.profiles:
-            time, z = own["temperature"].time, setting.z_center
+            time, z = configured["temperature"].time, setting.z_center
             time = time[_during(time, site.duration)]
-            given = {name: own[name].on(time) for name in ("temperature", "salinity")}
+            given = {name: configured[name].on(time) for name in ("temperature", "salinity")}
             rows = site.modelled(given, z)["temperature"]
             if self.z is not None:
                 wanted = np.unique(self.z)
@@ -211,11 +211,12 @@ class InputObservations(Section):
             if (interval := self.surface_interval) is not None:
                 chosen &= np.abs(time / interval - np.round(time / interval)) < 1e-9
             if not chosen.any():
+                at = "" if interval is None else f" at a multiple of surface_interval, {interval:g} s"
                 raise ValueError(
-                    f"expected a record at a multiple of {interval} s, got none; choose another."
+                    f"expected a record during the case{at}, got none; change the dates or this."
                 )
             time, surface = time[chosen], np.broadcast_to(values["surface"], time.shape)[chosen]
-            given = {"temperature": surface[:, None], "salinity": own["salinity"].on(time)[:, -1:]}
+            given = {"temperature": surface[:, None], "salinity": configured["salinity"].on(time)[:, -1:]}
             water = site.modelled(given, setting.z_center[-1:])
             surface = site.surface_temperature(
                 water["temperature"][:, 0], water["salinity"][:, 0], "conservative"
@@ -235,11 +236,12 @@ def _during(time: np.ndarray, duration: float) -> np.ndarray:
     return (time >= 0.0) & (time <= duration * (1.0 + 1e-9))
 
 
-_OTHERS = {"temperature": "salinity", "salinity": "temperature"}
+_PARTNER = {"temperature": "salinity", "salinity": "temperature"}
+"""Variable that is needed to convert, or to find from the stratification, each of them."""
 
 
 class DescribedCase(AbstractCase):
-    """Shared by cases whose column is described in the configuration."""
+    """A case whose column is described in the configuration."""
 
     name: str = key("name for files and figures", "", min_length=1)
     depth: float = key("depth of the column [m]", gt=0.0, le=12000.0)
@@ -272,11 +274,11 @@ class DescribedCase(AbstractCase):
             return _build(self, setting, terms)
 
     def modelled(self, values: Measures, z: np.ndarray) -> Measures:
-        """Temperature and salinity of the column from those that the case gives, at heights [m]."""
+        """Convert temperature and salinity at heights [m] from the kinds of the case to the column's."""
         return dict(values)
 
     def _check(self) -> None:
-        for name, other in _OTHERS.items():
+        for name, other in _PARTNER.items():
             profile, also = getattr(self, name), getattr(self, other)
             if profile is None or profile.buoyancy_frequency_squared is None:
                 continue
@@ -304,7 +306,7 @@ class IdealisedCase(DescribedCase):
     )
     forcing: FluxesSection = key("surface fluxes", FluxesSection())
 
-    # Keys that only a site has.
+    # Keys of a site, so that both kinds of case can be built alike.
     longitude: ClassVar[None] = None
     start_time: ClassVar[None] = None
     linear_sunlight: ClassVar[bool] = False
@@ -334,11 +336,13 @@ class SiteCase(DescribedCase):
         "initial absolute salinity [g kg-1]; null for the measured one", None
     )
     temperature_kind: Literal["conservative", "potential", "in_situ"] = key(
-        "of the temperature that is given", "conservative"
+        "kind of `temperature`", "conservative"
     )
-    salinity_kind: Literal["absolute", "practical"] = key("of the salinity that is given", "absolute")
+    salinity_kind: Literal["absolute", "practical"] = key("kind of `salinity`", "absolute")
     decibar_per_metre: bool = key(
-        "whether measured water is converted at one decibar per metre of depth, as in GOTM", False
+        "whether temperature and salinity of other kinds are converted at one decibar per metre of depth, as "
+        "in GOTM",
+        False,
     )
     linear_sunlight: bool = key(
         "whether gaps of more than 3 h in shortwave radiation are bridged by a straight line, as in GOTM, "
@@ -346,8 +350,8 @@ class SiteCase(DescribedCase):
         False,
     )
     salinity_anomaly: bool = key(
-        "whether practical salinity is converted with the anomaly of the place, or with the "
-        "ratio of the standard ocean",
+        "whether practical salinity in the configuration is converted with the anomaly of the place, or with "
+        "the ratio of the standard ocean",
         True,
     )
     observations: ObservationsSection | None = key(
@@ -360,7 +364,7 @@ class SiteCase(DescribedCase):
         "measured profiles to start from, if other than `observations`", None
     )
     weather: WeatherSection | None = key("the air, from which fluxes follow", None)
-    air_sea: AirSeaSection = key("how they follow from it", default_factory=AirSeaSection)
+    air_sea: AirSeaSection = key("how fluxes follow from the weather", default_factory=AirSeaSection)
     fluxes: FluxesSection | None = key("surface fluxes, instead of the weather", None)
 
     @field_validator("start_time")
@@ -385,7 +389,11 @@ class SiteCase(DescribedCase):
                 )
 
     def modelled(self, values: Measures, z: np.ndarray) -> Measures:
-        """Conservative temperature and absolute salinity from the given kinds, at heights [m]."""
+        """Convert to conservative temperature and absolute salinity, at heights [m].
+
+        Raises:
+            ValueError: only one of them, with a kind to convert from.
+        """
         kinds = {name: getattr(self, name) for name in ("temperature_kind", "salinity_kind")}
         if tuple(kinds.values()) == ("conservative", "absolute"):
             return dict(values)
@@ -454,13 +462,13 @@ def _setting(
 
 
 def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm]) -> BuiltCase:
-    """The case on the grid of its setting, and the observations during it."""
+    """Build the case on the grid of its setting, and its observations."""
     water = site.equation_of_state.build()
-    own, forcing = _own_profiles(site, setting, water), _forcing(site, setting, water)
-    observations = _observations(site, "observations", setting, own)
-    initial = observations if site.initial is None else _observations(site, "initial", setting, own)
-    state = _initial_state(site, setting, water, own, initial)
-    followed = functools.partial(_followed, site, setting, own, observations)
+    configured, forcing = _configured_profiles(site, setting, water), _forcing(site, setting, water)
+    observations = _observations(site, "observations", setting, configured)
+    initial = observations if site.initial is None else _observations(site, "initial", setting, configured)
+    state = _initial_state(site, setting, water, configured, initial)
+    followed = functools.partial(_followed, site, setting, configured, observations)
     interior = site.interior.read(setting, followed, wind_of(forcing), site.modelled)
     rotation, light = site.coriolis_parameter, site.absorption
     if rotation is None:
@@ -500,21 +508,21 @@ def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm])
     return BuiltCase(case, _joined(parts) if len(parts) > 1 else next(iter(parts), None))
 
 
-def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> Profiles:
-    """Profiles given in the configuration, over the time of the case, in their stated kinds.
+def _configured_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> Profiles:
+    """Read the profiles of the configuration over time, in its kinds of temperature and salinity.
 
     Temperature from N² is left to `_initial_state` where salinity is measured.
     """
     relaxation = site.interior.relaxation
     targets = {"temperature": relaxation.temperature, "salinity": relaxation.salinity} | relaxation.tracers
     followed = {name for name, rates in targets.items() if rates is not None and rates.profile == "case"}
-    whole = bool(followed & _OTHERS.keys()) or isinstance(site.observations, InputObservations)
+    whole = bool(followed & _PARTNER.keys()) or isinstance(site.observations, InputObservations)
     found = {name: getattr(site, name).read(name, setting, name) for name in ("u", "v")}
-    for name in _OTHERS:
+    for name in _PARTNER:
         profile: WaterProfile | None = getattr(site, name)
         if profile is not None and profile.buoyancy_frequency_squared is None:
             found[name] = profile.read(name, setting, name, whole=whole)
-    for name, other in _OTHERS.items():
+    for name, other in _PARTNER.items():
         profile = getattr(site, name)
         if profile is not None and profile.buoyancy_frequency_squared is not None and other in found:
             found[name] = stratified(profile, found[other].on(np.zeros(1))[0, -1], name, setting, water)
@@ -527,23 +535,23 @@ def _initial_state(
     site: AnyDescribed,
     setting: Setting,
     water: AbstractEquationOfState,
-    own: Profiles,
+    configured: Profiles,
     initial: Observations | None,
 ) -> State:
-    """The water at the start, given or measured."""
+    """State at the start, from profiles of the configuration, and measured ones for the others."""
     z = setting.z_center - setting.draft  # in the sea
     source, key = (site.observations, "observations") if site.initial is None else (site.initial, "initial")
     values: dict[str, np.ndarray] = {}
     with setting.naming(key):
         if initial is not None and isinstance(source, MeasuredProfiles):
             values = _measured_start(site, source, initial, setting, z)
-        if "salinity" not in own.keys() | values.keys():
+        if "salinity" not in configured.keys() | values.keys():
             assert isinstance(site, SiteCase)  # others have it
             message = f"no salinity given: using a practical salinity of {sea_water.OCEAN_SALINITY:g}"
             setting.note(message, "salinity")
             values["salinity"] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
     with setting.naming():
-        values |= site.modelled({name: series.on(np.zeros(1))[0] for name, series in own.items()}, z)
+        values |= site.modelled({name: series.on(np.zeros(1))[0] for name, series in configured.items()}, z)
     if "temperature" not in values:
         assert site.temperature is not None  # otherwise it is measured
         series = stratified(site.temperature, values["salinity"][-1], "temperature", setting, water)
@@ -560,7 +568,7 @@ def _initial_state(
 def _measured_start(
     site: AnyDescribed, source: MeasuredProfiles, initial: Observations, setting: Setting, z: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Measured profiles at the start, on the cells, for variables that the configuration does not set."""
+    """Measured profiles at the start, on the cells, of variables that the configuration does not set."""
     names = [name for name in ("temperature", "salinity") if getattr(site, name) is None]
     names += [name for name in source.tracers if name not in site.tracers]
     measured, used = {}, {}
@@ -611,7 +619,7 @@ def _forcing(site: AnyDescribed, setting: Setting, water: AbstractEquationOfStat
 def _followed(
     site: AnyDescribed,
     setting: Setting,
-    own: Profiles,
+    configured: Profiles,
     observations: Observations | None,
     variable: str,
     profile: Literal["case"] | None,
@@ -625,25 +633,29 @@ def _followed(
             )
         gap = measured.longest_gap
         return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=site.duration)
-    if variable not in own:
+    if variable not in configured:
         raise ValueError(f"expected a profile of {variable} in the case, got none to follow; add it.")
-    if variable not in _OTHERS:
-        return own[variable]
-    time, values = on_common_times({name: own[name] for name in _OTHERS if name in own}, site.duration)
+    if variable not in _PARTNER:
+        return configured[variable]
+    time, values = on_common_times(
+        {name: configured[name] for name in _PARTNER if name in configured}, site.duration
+    )
     return Series(time, site.modelled(values, z)[variable])
 
 
-def _observations(site: AnyDescribed, key: str, setting: Setting, own: Profiles) -> Observations | None:
+def _observations(
+    site: AnyDescribed, key: str, setting: Setting, configured: Profiles
+) -> Observations | None:
     """Observations of the key `observations` or `initial`; `None` without it."""
     section = getattr(site, key)
     if section is None:
         return None
     with setting.naming(key):
-        return section.read(site, key, setting, own)
+        return section.read(site, key, setting, configured)
 
 
 def _within(observations: Observations, site: AnyDescribed, setting: Setting) -> Observations:
-    """Observations during the case and within the column."""
+    """Observations during the case and within the column; `ConfigError` if there are none."""
     time, z = np.asarray(observations.time), np.asarray(observations.z)
     during, inside = _during(time, site.duration), z >= -site.depth
     if not (during.any() and inside.any()):
@@ -657,7 +669,7 @@ def _within(observations: Observations, site: AnyDescribed, setting: Setting) ->
     levels = np.argsort(~inside, axis=1, kind="stable")[:, : max(1, int(inside.sum(axis=1).max()))]
 
     def kept(values: ArrayLike) -> jax.Array:
-        """Values within the column first, and NaN after them."""
+        """Values during the case, those within the column first, and NaN after them."""
         return jnp.asarray(np.take_along_axis(np.where(inside, values, np.nan), levels, axis=1)[during])
 
     return dataclasses.replace(
@@ -692,7 +704,9 @@ class LesbraryCase(AbstractFileCase):
     """A large-eddy simulation of the LESbrary; everything comes from the file."""
 
     format: Literal["lesbrary"]  # pyright: ignore[reportIncompatibleVariableOverride]
-    thermal_expansion: float | None = key("instead of that of the file [K-1]", None, gt=0.0, le=1e-3)
+    thermal_expansion: float | None = key(
+        "thermal expansion, instead of that of the file [K-1]", None, gt=0.0, le=1e-3
+    )
 
     def read_file(self, path: Path) -> tuple[Case, Observations]:
         return io.read_lesbrary(path, thermal_expansion=self.thermal_expansion)
@@ -710,7 +724,7 @@ class LegayCase(AbstractFileCase):
 
 
 class MappingSection(section_of(cf_netcdf.Mapping)):
-    """Information missing in a file."""
+    """Information that a file lacks."""
 
     units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)
     equation_of_state: EquationOfStateSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
@@ -721,7 +735,7 @@ class MappingSection(section_of(cf_netcdf.Mapping)):
         self.build()  # raises errors that only the class can detect
 
     def build(self) -> cf_netcdf.Mapping:
-        """The mapping."""
+        """Build the mapping."""
         water = None if self.equation_of_state is None else self.equation_of_state.build()
         return cf_netcdf.Mapping(**self.given(), units=conversions_of(self.units), equation_of_state=water)
 
