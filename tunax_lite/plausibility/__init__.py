@@ -1,8 +1,8 @@
 """Plausibility: rules for the input of a column, whatever its format.
 
-Impossible values are errors of whoever reads or sets them (`tunax_lite.quantities`); rules note what is
-possible but unlikely, with its number, the likely cause and the key that sets it right. Limits of single
-quantities are rows of `plausible.csv`. Readers warn of names and attributes of a file.
+Impossible values are errors where they are read or set (`tunax_lite.quantities`). Rules warn of values that
+are possible but unlikely, with the number, the likely cause and the key that sets it right. Limits of single
+quantities are rows of `plausible.csv`. Readers of files warn of names and attributes.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ RULES = (
 def findings_of(evidence: Evidence, accept: Collection[str] = ()) -> tuple[InputWarning, ...]:
     """Return warnings of the rules that need no budget, without those of accepted rules."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # means over nothing are NaN, which exceeds no limit
+        warnings.simplefilter("ignore")  # means over nothing are NaN, which limits leave out
         noted = [warning for rule in (*_OF_INPUTS, rules.limits) for warning in rule(evidence)]
     return tuple(warning for warning in noted if warning.rule not in accept)
 
@@ -65,19 +65,19 @@ def remarks(
     """Return warnings of unlikely values in a case and its observations.
 
     Args:
-        case: one column, or a batch of which one is looked at.
-        observations: to compare with; also for budgets between profiles and fluxes.
+        case: one column, or a batch of which one column is checked.
+        observations: profiles and series to check as well; budgets compare their profiles with the fluxes.
         accept: names of rules to leave out; unknown names have no effect.
-        column: number of the column in a batch.
+        column: index of the column in a batch; by default the first.
     """
     case = column_of(case, column or 0)
-    unclosed = (one for one in unclosed_budgets(case, observations) if one.rule not in accept)
+    unclosed = (warning for warning in unclosed_budgets(case, observations) if warning.rule not in accept)
     return (*findings_of(evidence_of(case, observations), accept), *unclosed)
 
 
 @contextlib.contextmanager
 def recorded(show_note: Callable[[str], object] | None = None) -> Iterator[list[InputWarning]]:
-    """Collect the input warnings of a block, each once; `show_note` gets them instead of Python's display."""
+    """Collect the input warnings of a block, each once; they go to `show_note` and are not displayed."""
     notes: list[InputWarning] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", InputWarning)

@@ -1,7 +1,8 @@
 """Budgets between the profiles of a file and the surface fluxes of the same file.
 
-If the content of the column does not follow the flux, but follows the flux times another factor closely at
-all times, that factor names the mistake. Profiles that follow neither prove nothing: there are currents.
+If the content of the column does not follow the flux, but closely follows it with another sign, factor or
+direction at all times, that is the likely mistake. Profiles that follow neither prove nothing: currents may
+change the content.
 """
 
 import functools
@@ -44,9 +45,10 @@ _SCALARS = {
 
 
 def _contents(case: Case, observations: Observations, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return times of complete profiles, and their integrals over depth.
+    """Return times of complete profiles, and their integrals over depth; empty for fewer than two.
 
-    Levels without any value do not count, nor do often missing ones if no two profiles are complete.
+    Levels without any value are left out; if fewer than two profiles are then complete, so are levels
+    that are often missing.
     """
     values, z = np.asarray(observations.profiles[name], dtype=float), np.asarray(observations.z)
     known = np.isfinite(values)
@@ -64,13 +66,13 @@ def _contents(case: Case, observations: Observations, name: str) -> tuple[np.nda
 
 
 def _integral(instants: np.ndarray, values: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """Return the integral over instants, from the first time to each of the times."""
+    """Return the integral of values at instants from the first to each of the times, which are among them."""
     total = np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(instants))
     return np.concatenate([[0.0], total])[np.searchsorted(instants, time)]
 
 
 def _fluxes(case: Case, time: np.ndarray) -> tuple[np.ndarray, SurfaceFluxes, WaterSurface]:
-    """Return instants (`time`, and those of prescribed fluxes between), fluxes, and water at the surface."""
+    """Return instants (`time`, and those of the forcing between), fluxes, and the initial surface water."""
     instants = np.asarray(getattr(case.forcing, "time", time))
     instants = np.union1d(instants[(instants > time[0]) & (instants < time[-1])], time)
     zeros, start = np.zeros(instants.shape), case.initial_state
@@ -85,7 +87,7 @@ def _fluxes_at(forcing: AbstractForcing, instants, water: WaterSurface) -> Surfa
 
 
 def _supply(case: Case, name: str, time: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return heat [K m] or salt [g kg-1 m] up to `time` by the surface without sun, by sun and by bottom."""
+    """Return heat [K m] or salt [g kg-1 m] added until each time: at the surface, by sun, at the bottom."""
     instants, fluxes, water = _fluxes(case, time)
     parts = _supplied(case.equation_of_state, case.interior.bottom_heat, fluxes, water)[name]
     return tuple(_integral(instants, np.asarray(part), time) for part in parts)
@@ -95,7 +97,7 @@ def _supply(case: Case, name: str, time: np.ndarray) -> tuple[np.ndarray, ...]:
 def _supplied(
     eos: AbstractEquationOfState, bottom: BottomHeat | None, fluxes: SurfaceFluxes, water: WaterSurface
 ) -> dict[str, tuple[jax.Array, ...]]:
-    """Fluxes of heat [K m s-1] and salt [g kg-1 m s-1] by the surface without sun, by sun and by bottom."""
+    """Fluxes of heat [K m s-1] and salt [g kg-1 m s-1] at the surface, by shortwave and at the bottom."""
     zeros, per_kelvin = jnp.zeros_like(water.temperature), eos.reference_density * eos.heat_capacity
     uppermost = State(zeros[None], zeros[None], water.temperature[None], water.salinity[None])
     surface = kinematic_fluxes(uppermost, eos, fluxes)
@@ -108,7 +110,7 @@ def _supplied(
 
 
 def heat_budget(case: Case, observations: Observations) -> tuple[float, float] | None:
-    """Return the mean heat that profiles gain and that fluxes add [W m-2]; `None` if it is unknown."""
+    """Return the mean rates at which profiles gain heat and fluxes add it [W m-2]; `None` if unknown."""
     has_heat = "temperature" in observations.profiles and "temperature" not in case.held
     if observations.moves or case.batch_shape or not has_heat:
         return None
@@ -122,7 +124,7 @@ def heat_budget(case: Case, observations: Observations) -> tuple[float, float] |
 
 
 def unclosed_budgets(case: Case, observations: Observations | None) -> Iterator[InputWarning]:
-    """Note profiles of the sea that follow another multiple of the prescribed fluxes."""
+    """Warn of profiles of the sea that follow the fluxes with another sign, factor or direction."""
     case = replace(case, forcing=uncorrected(case.forcing))
     if observations is None or observations.moves or observations.z.size < 5 or case.grid.area is not None:
         return
@@ -162,7 +164,14 @@ def _mistake(
     tried: Sequence[tuple[str, str, np.ndarray]],
     is_simulation: bool,
 ) -> tuple[str, str] | None:
-    """Return cause and key of the mistake that explains a budget, of those `tried`, each with its content."""
+    """Return cause and remedy of the mistake that explains a budget; `None` without one.
+
+    Args:
+        content: content of the profiles over time.
+        expected: content that follows from the fluxes.
+        tried: cause, remedy, and the content expected with this mistake.
+        is_simulation: true if no currents change the content; then a looser fit and any factor count.
+    """
     unexplained = _misfit(content, expected)
     misfits = [_misfit(content, explained) for *_, explained in tried]
     best, least = int(np.argmin(misfits)), min(misfits)
@@ -181,7 +190,7 @@ def _mistake(
 def _scalar_budget(
     case: Case, name: str, time: np.ndarray, content: np.ndarray, is_simulation: bool
 ) -> Iterator[InputWarning]:
-    """Note profiles that lose the heat or salt that the fluxes add, or gain another multiple of it."""
+    """Warn of profiles that lose the heat or salt that the fluxes add, or gain another multiple of it."""
     rule, flux, upward, factor, unit, least = _SCALARS[name]
     surface, sun, bottom = (factor * each for each in _supply(case, name, time))
     gained = factor * (content - content[0]) - bottom
@@ -196,7 +205,7 @@ def _scalar_budget(
 
 
 def _momentum_budget(case: Case, time: np.ndarray, transport: np.ndarray) -> Iterator[InputWarning]:
-    """Note profiles whose transport does not follow from the stress and f.
+    """Warn of profiles whose transport follows from another stress or f than those of the case.
 
     The transport M of a simulation obeys dM/dt = -i f (M + S) + tau / rho with the transport S of the Stokes
     drift, which Lagrangian velocities include.

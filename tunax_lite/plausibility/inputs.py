@@ -32,10 +32,10 @@ class Samples:
     Args:
         quantity: name in the table of quantities, or of a derived quantity.
         where: name of the input, for messages.
-        time: [s] since the start, `(n_times,)`; one value if it is constant, or the first profile.
-        values: `(n_times,)`, or `(n_times, n_levels)`, NaN where missing.
-        z: heights [m] of a profile, like `values` or `(n_levels,)`, bottom first.
-        unit: of the values; empty if unknown.
+        time: times [s] since the start, `(n_times,)`; a single one for constants and initial profiles.
+        values: values, `(n_times,)` or `(n_times, n_levels)`; NaN where missing.
+        z: heights of profiles [m], shaped like `values` or `(n_levels,)`, bottom first; `None` for series.
+        unit: unit of the values; empty if unknown.
     """
 
     quantity: str
@@ -47,7 +47,7 @@ class Samples:
 
     @property
     def name(self) -> str:
-        """Name without the group, as in `Weather`."""
+        """Name without the group `weather` or `fluxes`; for humidity that of its quantity."""
         kind, _, name = self.where.rpartition(".")
         return self.quantity if name == "humidity" else name if kind in ("weather", "fluxes") else self.where
 
@@ -63,7 +63,7 @@ class Samples:
 
     @functools.cached_property
     def interval(self) -> float:
-        """Time between records with values [s], the median; infinite for a single one."""
+        """Median time between records with values [s]; infinite for fewer than two."""
         time = self.time[np.isfinite(self.values.reshape(self.time.size, -1)).any(axis=1)]
         return float(np.median(np.diff(time))) if time.size > 1 else np.inf
 
@@ -76,10 +76,10 @@ class Samples:
         return float(self.known.mean()) if self.known.size else np.nan
 
     def columns(self) -> Iterator[np.ndarray]:
-        """Known values of each height; of each profile if its heights move, or there are few."""
-        is_profile = self.z is not None and (self.z.ndim == 2 or self.values.shape[0] < _FEW)
-        for one in self.values if is_profile else self.values.reshape(len(self.values), -1).T:
-            yield one[np.isfinite(one)]
+        """Known values over time, at each height; of each profile if its heights move or times are few."""
+        by_profile = self.z is not None and (self.z.ndim == 2 or self.values.shape[0] < _FEW)
+        for column in self.values if by_profile else self.values.reshape(len(self.values), -1).T:
+            yield column[np.isfinite(column)]
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class Evidence:
 
     Args:
         weather: series by name in `Weather`, and `wind_speed`; `humidity` under the name of its quantity.
-        fluxes: prescribed fluxes by name in `SurfaceFluxes`.
+        fluxes: prescribed fluxes by name in `SurfaceFluxes`, and the magnitude `stress`.
         initial: profiles at the start.
         observed: profiles and series to compare with.
-        latitude, longitude: [degrees]; `None` where they are not known.
+        latitude, longitude: position [degrees]; `None` if unknown.
         start: ISO 8601 time; `None` for a case without a date.
-        coriolis_parameter: [s-1].
+        coriolis_parameter: Coriolis parameter [s-1].
         is_lake: true if the grid has areas of faces.
         net_longwave: true if the longwave radiation of the weather is net.
     """
@@ -132,9 +132,9 @@ class Evidence:
 def evidence_of(case: Case, observations: Observations | None = None) -> Evidence:
     """Return the evidence of a single column."""
     groups: dict[str, dict[str, Samples]] = {"weather": {}, "fluxes": {}}
-    for one in _forcing(case.forcing):
-        if one.name != "surface_drag" and _unit(one.quantity):
-            groups[one.where.partition(".")[0]][one.name] = one
+    for samples in _forcing(case.forcing):
+        if samples.name != "surface_drag" and samples.unit:
+            groups[samples.where.partition(".")[0]][samples.name] = samples
     for kind, vector, size, u, v in (
         ("weather", "wind", "wind_speed", "wind_u", "wind_v"),
         ("fluxes", "stress", "stress", "stress_u", "stress_v"),
@@ -162,7 +162,7 @@ def evidence_of(case: Case, observations: Observations | None = None) -> Evidenc
 
 
 def observed_of(observations: Observations) -> dict[str, Samples]:
-    """Profiles and series to compare with, by name, at the times that have values."""
+    """Return profiles and series by name, at the times that have values."""
     observed = {}
     time, z = (np.asarray(each, dtype=float) for each in (observations.time, observations.z))
     for name, values in (observations.profiles | observations.series).items():
@@ -174,7 +174,7 @@ def observed_of(observations: Observations) -> dict[str, Samples]:
 
 
 def column_of(case: Case, column: int) -> Case:
-    """One column along the last axis of a batch, at most the last; a single column as it is."""
+    """Return a column of a batch, the last if `column` is too large; a single column is unchanged."""
 
     def single(leaf, n_axes: int):
         has_columns = 0 <= n_axes < jnp.ndim(leaf)
@@ -186,14 +186,14 @@ def column_of(case: Case, column: int) -> Case:
 
 
 def uncorrected(forcing: AbstractForcing) -> AbstractForcing:
-    """The forcing of the files, without calibrated corrections."""
+    """Return a forcing without calibrated corrections."""
     while isinstance(forcing, CorrectedForcing):
         forcing = forcing.forcing
     return forcing
 
 
 def _forcing(forcing: AbstractForcing) -> Iterator[Samples]:
-    """Weather or prescribed fluxes, before corrections."""
+    """Yield the weather or the prescribed fluxes, without corrections; nothing for other forcings."""
     names, forcing = {}, uncorrected(forcing)
     if isinstance(forcing, BulkForcing):
         kind, series = "weather", forcing.weather
@@ -212,7 +212,7 @@ def _forcing(forcing: AbstractForcing) -> Iterator[Samples]:
 
 
 def _leaves(series: TimeSeries) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Name, times and values of each leaf of a series; one time if it is constant."""
+    """Yield name, times and values of each leaf of a series; a single time if it is constant."""
     time = np.asarray(series.time, dtype=float)
     for name, leaf in named_leaves(series.values):
         values = np.asarray(leaf)

@@ -34,16 +34,16 @@ STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 """Functions of all known values of an input."""
 _SIZES = ("largest", "mean magnitude", "largest magnitude")
-"""Statistics whose lower limits do not hold where all values are zero."""
+"""Statistics whose limits apply only if they are positive."""
 
 
 def unlikely(rule: str, where: str, problem: str, cause: str, remedy: str) -> InputWarning:
-    """Return the warning of a rule on an input, with the likely cause and the key that sets it right."""
+    """Return the warning of a rule about an input `where`, with the likely cause and the remedy."""
     return InputWarning(f"{where}: {problem}: {cause}? {remedy}, or `accept: [{rule}]`", rule)
 
 
 class Limit(NamedTuple):
-    """A row of the table."""
+    """A row of the table of limits: where it applies, its bounds, and the likely cause and remedy."""
 
     rule: str
     quantity: str
@@ -76,11 +76,11 @@ def _read_limits() -> Iterator[Limit]:
 
 
 LIMITS = tuple(_read_limits())
-"""The table of limits, from `plausible.csv` beside that of quantities."""
+"""The table of limits."""
 
 
 def limits(evidence: Evidence) -> Iterator[InputWarning]:
-    """Compare each quantity with its limits; the first limit of a rule that an input exceeds is noted."""
+    """Compare each quantity with its limits, and warn of the first limit of a rule that an input exceeds."""
     water = "fresh" if evidence.is_fresh else "sea"
     groups = {
         "weather": [evidence.weather],
@@ -101,7 +101,7 @@ def limits(evidence: Evidence) -> Iterator[InputWarning]:
 def _derived(
     one: Samples, quantity: str, values: ArrayLike, unit: str, time: ArrayLike | None = None
 ) -> Samples:
-    """Samples of a quantity that follows from an input and others, at the times of the input by default."""
+    """Build samples of a derived quantity under the name of an input, by default at its times."""
     time = one.time if time is None else np.asarray(time)
     return Samples(quantity, one.where, time, np.asarray(values), unit=unit)
 
@@ -112,7 +112,7 @@ _STEFAN_BOLTZMANN = 5.67e-8
 
 
 def _with_air(evidence: Evidence, name: str) -> Iterator[tuple[Samples, np.ndarray]]:
-    """Yield a series of the weather, if it is there, and the air temperature at its times."""
+    """Yield a series of the weather and the air temperature at its times, if both are known."""
     series, air = evidence.weather.get(name), evidence.weather.get("air_temperature")
     if series is not None and air is not None and series.values.shape == air.values.shape:
         yield series, air.values
@@ -156,7 +156,7 @@ def _longwave(evidence: Evidence) -> Iterator[Samples]:
 
 _SOLAR_CONSTANT = 1361.0
 _LEAST = 20.0
-"""Daily mean above the atmosphere [W m-2] below which there is no sun to speak of."""
+"""Mean radiation above the atmosphere [W m-2] below which it is too dark to compare."""
 
 
 def top_of_atmosphere(
@@ -170,7 +170,7 @@ def top_of_atmosphere(
 
 
 def _light(evidence: Evidence) -> Iterator[tuple[Samples, tuple[str, float, float]]]:
-    """Yield shortwave radiation with its date and place; idealised series have neither."""
+    """Yield shortwave radiation that varies, with start, latitude and longitude if the case has them."""
     if evidence.start is None or evidence.latitude is None:
         return
     for group, name in ((evidence.weather, "shortwave"), (evidence.fluxes, "shortwave_flux")):
@@ -180,7 +180,7 @@ def _light(evidence: Evidence) -> Iterator[tuple[Samples, tuple[str, float, floa
 
 
 def _daily(light: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle of whole days and means over them; the records themselves if they are longer."""
+    """Return the middle of whole days and means over them; the records themselves if these are daily."""
     if light.interval > 0.6 * DAY:
         return light.time, light.values
     step = max(light.interval, 600.0)
@@ -202,7 +202,7 @@ def _sun_amount(evidence: Evidence) -> Iterator[Samples]:
 
 
 def _hours_from_sun(evidence: Evidence) -> Iterator[Samples]:
-    """Yield the time by which radiation is ahead of the sun, if that explains it much better."""
+    """Yield the time by which radiation is ahead of the sun, if the shifted sun fits it much better."""
     for light, place in _light(evidence):
         if light.interval > 10800.0 or light.days < 1.5 or evidence.longitude is None:
             continue
@@ -233,8 +233,9 @@ def _sun_counted_twice(evidence: Evidence) -> Iterator[Samples]:
 def _heat_beside_sun(evidence: Evidence) -> Iterator[Samples]:
     heat, light = evidence.fluxes.get("heat_flux"), evidence.fluxes.get("shortwave_flux")
     if heat is not None and light is not None and light.mean >= 60.0:
+        # A constant holds for ever, so that it is long enough for every limit.
         time = np.array([0.0, np.inf]) if heat.time.size == 1 else heat.time
-        unit = f"W m-2 beside {light.mean:.3g} W m-2 of sun"
+        unit = f"W m-2 with {light.mean:.3g} W m-2 of shortwave radiation"
         yield _derived(heat, "heat_beside_sun", heat.values, unit, time)
 
 
@@ -243,11 +244,11 @@ def _heat_beside_sun(evidence: Evidence) -> Iterator[Samples]:
 TWICE_ROTATION = 1.4584e-4
 """Twice the rotation of the Earth [s-1]."""
 _FARTHEST = 300.0
-"""Distance of an instrument from the place of a case [km] that is noted; floats drift."""
+"""Distance of an instrument from the site [km] from which on it is unlikely; floats drift."""
 
 
 def coriolis_parameter(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note rotation that is not that of the latitude."""
+    """Warn of a Coriolis parameter that differs from that at the latitude."""
     f, latitude, name = evidence.coriolis_parameter, evidence.latitude, "coriolis_parameter"
     if f == 0.0 or latitude is None:
         return
@@ -267,7 +268,7 @@ def distance_of(latitude: ArrayLike, longitude: ArrayLike, site: tuple[float, fl
 def far_away(
     where: str, places: Iterable[tuple[float, float]], site: tuple[float, float]
 ) -> Iterator[InputWarning]:
-    """Note instruments that are all far from a site; positions are latitude and longitude [degrees]."""
+    """Warn if the nearest instrument is far from the site; places are latitude and longitude [degrees]."""
     latitude, longitude = min(places, key=lambda place: distance_of(*place, site))
     distance = distance_of(latitude, longitude, site)
     if not distance >= _FARTHEST:
@@ -281,7 +282,7 @@ def far_away(
 
 
 def _unstable_profiles(evidence: Evidence) -> Iterator[Samples]:
-    """Yield the share of profiles that are lighter below throughout."""
+    """Yield the share of the first 400 profiles whose density decreases downward nearly everywhere."""
     for group in (evidence.initial, evidence.observed):
         warmth, salt = group.get("temperature"), group.get("salinity")
         if warmth is None or salt is None or warmth.z is None or warmth.values.shape != salt.values.shape:
@@ -298,7 +299,7 @@ def _unstable_profiles(evidence: Evidence) -> Iterator[Samples]:
 
 
 def water_swapped(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note temperature and salinity with each other's values."""
+    """Warn of temperature and salinity with each other's values."""
     for group in (evidence.initial, evidence.observed):
         warmth, salt = group.get("temperature"), group.get("salinity")
         if warmth is None or salt is None or not salt.known.size or not warmth.known.size:
@@ -311,7 +312,7 @@ def water_swapped(evidence: Evidence) -> Iterator[InputWarning]:
 
 
 def currents_swapped(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note the same values for both components."""
+    """Warn of two components with the same values."""
     for group, name, other in (
         (evidence.observed, "u", "v"),
         (evidence.weather, "wind_u", "wind_v"),
@@ -331,15 +332,16 @@ _DERIVED = (
 """Functions that yield samples for the table of limits."""
 
 
-# Numbers that stand for a missing value of any quantity.
+# Missing codes: numbers that mark a missing value of any quantity.
 
 _CODES = (99999.0, 32767.0, 9999.0, 999.9, 999.0, 99.99, 99.9, 99.0, 9.99)
-"""Numbers that files, with either sign, put where there is no value; zero is another."""
+"""Codes of missing values, of either sign; zero is another."""
 _OFTEN_ZERO = ("wind_u", "wind_v", "u", "v", "precipitation", "shortwave", "cloud_cover", "wind_speed")
+"""Quantities of which zero is a measured value, like all surface fluxes."""
 
 
 def codes_in(values: np.ndarray, quantity: str) -> tuple[float, int] | None:
-    """Return a missing code that stands among values far from it, and how often."""
+    """Return a missing code that occurs among values far from it, and how often; `None` without one."""
     is_often_zero = quantity in _OFTEN_ZERO or quantity.startswith("surface_")
     for code in (*_CODES, *(-code for code in _CODES), *(() if is_often_zero else (0.0,))):
         is_code = np.abs(values - code) <= 1e-6 * max(abs(code), 1e-3)
@@ -352,7 +354,7 @@ def codes_in(values: np.ndarray, quantity: str) -> tuple[float, int] | None:
 
 
 def missing_code(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note a number such as -9.99, 0, 99 or 9999 among values far from it."""
+    """Warn of a number such as -9.99, 0, 99 or 9999 among values far from it."""
     for samples in evidence.everything():
         for values in itertools.islice(samples.columns(), 400 if samples.quantity != "stress" else 0):
             if (code := codes_in(values, samples.quantity)) is not None:

@@ -35,20 +35,20 @@ _ADVICE = {
 
 
 class Extreme(NamedTuple):
-    """The worst value of a kind, with its height and time."""
+    """The most extreme water of a kind, with its height [m] and time [s]."""
 
     kind: str  # frozen, hot, negative or salty
-    value: float
-    excess: float  # value to compare with the limits: kelvin below freezing, value, or negative value
+    value: float  # temperature [degC] or salinity [g kg-1]
+    excess: float  # compared with the limits: kelvin below freezing, the value, or for negative its opposite
     z: float
     time: float
-    first: float  # time of the first value beyond the limit
+    first: float  # time of the first value beyond the limit [s]
     is_impossible: bool
     advice: str
     place: str = ""  # case of the run, followed by a comma
 
     def described(self, moment: str) -> str:
-        """Quantity, value, depth and the time in words."""
+        """Describe quantity, value, depth, case and time, which `moment` words."""
         quantity = "salinity" if self.kind in ("negative", "salty") else "temperature"
         value = f"{self.value:.4g} {quantity_of(quantity).unit} at {-self.z:.3g} m, {self.place}{moment}"
         below = f", {self.excess:.3g} K below its freezing point" if self.kind == "frozen" else ""
@@ -63,12 +63,12 @@ def extremes(
     *,
     has_ice: bool = False,
 ) -> list[Extreme]:
-    """Return the worst of each kind of water beyond its limits.
+    """Return the most extreme water of each kind that is beyond its limit.
 
     Args:
         temperature, salinity: conservative [degC] and absolute [g kg-1], shape `(n_times, n_cells)`.
         z: heights [m], `(n_cells,)`.
-        time: [s].
+        time: times [s], `(n_times,)`.
         has_ice: whether the column has an ice model.
     """
     coldest = _UNDER_ICE if has_ice else _SUPERCOOLED
@@ -100,7 +100,7 @@ def extremes(
 
 
 def extremes_of(trajectory: Trajectory, *, has_ice: bool) -> list[Extreme]:
-    """Return the worst water of each kind in all frames of a run."""
+    """Return the most extreme water of each kind in all frames of a run."""
     state, z, time = trajectory.state, trajectory.grid.z_center, np.asarray(trajectory.time, dtype=float)
     return extremes(state.temperature, state.salinity, z, time, has_ice=has_ice)
 
@@ -119,10 +119,10 @@ def _below_freezing(temperature: np.ndarray, salinity: np.ndarray, z: np.ndarray
 
 
 def merged(before: Sequence[Extreme], more: Sequence[Extreme]) -> list[Extreme]:
-    """Return the worst of each kind in two parts of a run, with the time of the first."""
-    worst = {one.kind: one for one in before}
-    for one in more:
-        other = worst.get(one.kind, one)
-        worse = one if one.excess > other.excess else other
-        worst[one.kind] = worse._replace(first=min(one.first, other.first))
+    """Return the most extreme of each kind in two parts of a run, with the earlier `first` of both."""
+    worst = {extreme.kind: extreme for extreme in before}
+    for extreme in more:
+        other = worst.get(extreme.kind, extreme)
+        worse = extreme if extreme.excess > other.excess else other
+        worst[extreme.kind] = worse._replace(first=min(extreme.first, other.first))
     return list(worst.values())

@@ -139,6 +139,15 @@ def test_nudging_adds_its_part_of_the_departure():
     np.testing.assert_allclose(added, added[0] * np.array([1.0, np.exp(-1.0), 0.0]))
 
 
+def test_nudging_names_observations_that_it_cannot_use():
+    current = dataclasses.replace(stream([0.1]), operator=da.Operator("u", -10.0))
+    notes = assimilation(Nudging(), stream([14.0]), current).notes()
+    assert any(note.startswith("method: observations of u -10 only judge forecasts") for note in notes)
+    with pytest.raises(ValueError) as error:
+        assimilation(Nudging(), current)
+    assert "expected observations of temperature for nudging" in str(error.value)
+
+
 @pytest.mark.long
 def test_localisation_leaves_deep_water_alone():
     near = assimilation(da.EnsembleTransform(20, localisation=4.0), stream([13.0]))

@@ -49,9 +49,10 @@ def assimilate(
         write_dataset(to_dataset(assimilation, records, about), output)
         _print_summary(assimilation, records)
         if figures is not None:
-            from .figures import draw  # slow import
+            from ...plotting.style import save_figures  # slow imports
+            from .figures import assimilation_figures
 
-            figure_files = draw(output, figures)
+            save_figures(assimilation_figures(output), figures)
         session.report_written([output, *figure_files])
 
 

@@ -1,10 +1,11 @@
 """Assimilation cycles: windows with an analysis and a forecast each, compared with observations.
 
 Window k ends at start + length + k interval; windows longer than an interval overlap. Each window begins with
-the analysis of the window that ended there, so that no analysis uses an observation twice. From each analysis
-the mean of the members is run to the longest lead or the last observation that judges it, with decaying
-processes. An observation at time t judges the forecast of lead L from the analysis nearest to t - L, which
-did not use it and is off by less than half the interval and half the smallest distance between leads.
+the analysis of the window that ended there, or with a run without observations if none did, so that no
+analysis uses an observation twice. From each analysis the mean of the members is run with decaying processes
+to the later of the longest lead and the last observation that judges it. An observation at time t judges
+the forecast of lead L from the analysis nearest to t - L. That analysis did not use it, and is off by less
+than half the interval and half the smallest distance between leads.
 """
 
 import dataclasses
@@ -20,7 +21,7 @@ from jaxtyping import Array, Float, Int
 
 from ...column.integrate import count_steps
 from ...runtime.jax_setup import failures_as_values
-from .methods import AbstractAssimilationMethod, Analysis, Persistence, Window
+from .methods import AbstractAssimilationMethod, Analysis, Nudging, Persistence, Window
 from .observing import Frames, Stream, observations_on_frames
 from .system import Ensemble, System, run_members, spin_up
 
@@ -35,13 +36,14 @@ class Cycles:
         interval: time between analyses [s].
         length: length of a window [s], a multiple of the interval; by default the interval.
         leads: lead times of the forecasts [s], multiples of the time step.
-        background_check: largest departure of a used observation from the background, in standard deviations.
+        background_check: largest departure of a used observation from the background, in standard deviations
+            of the departure.
         seed: seed of all random numbers.
         judged_from: time of the first observation that `Records.skill` counts [s]; earlier ones are spin-up.
 
     Raises:
-        ValueError: a start before the case, no room for a window, `judged_from` after the end, or a length
-            that is no multiple of the interval.
+        ValueError: a start before the case, no room for a window, `judged_from` at or after the end, or a
+            length that is no multiple of the interval.
     """
 
     start: float
@@ -84,6 +86,7 @@ class Cycles:
     @property
     def n_cycles(self) -> int:
         """Number of windows."""
+        # The small terms keep the last window where its end is that of the cycles up to rounding.
         return int((self.end - self.start - self.window_length) / self.interval * (1.0 + 1e-12) + 1e-9) + 1
 
     @property
@@ -99,7 +102,7 @@ class Cycles:
     def judged_forecasts(
         self, time: Float[np.ndarray, " time"], lead: float
     ) -> tuple[Int[np.ndarray, " time"], Float[np.ndarray, " time"]]:
-        """Cycle whose forecast each observation judges, -1 for none, and time since its analysis [s].
+        """Cycle whose forecast each observation judges, and time since its analysis [s]; -1 and NaN for none.
 
         This time differs from the lead by less than `tolerance`.
         """
@@ -117,14 +120,16 @@ class Record(NamedTuple):
     Args:
         values, error: observations on the frames of the last interval, `(n_frames, n_streams)`; NaN without
             an observation.
-        used: true for each observation that was used.
-        background, analysis: mean temperature at the end [degC], `(n_cells,)`, and `..._spread` its standard
-            deviation over the members [K].
-        predicted, predicted_spread, fitted: mean and spread of the predicted observations before the
-            analysis, and their mean after it.
-        processes, processes_spread: mean and spread after the analysis, `(n_processes,)`.
-        parameters: mean of the unconstrained parameters.
-        forecast: predicted observations up to `Assimilation.horizon`, `(n_frames, n_streams)`.
+        used: true for each observation that changed the analysis, `(n_frames, n_streams)`.
+        background, analysis: mean temperature at the end of the window [degC], `(n_cells,)`.
+        background_spread, analysis_spread: standard deviation of this temperature over the members [K].
+        predicted, predicted_spread: mean and standard deviation of the observations predicted before the
+            analysis, `(n_frames, n_streams)`.
+        fitted: mean of the observations predicted after the analysis; see `Analysis`.
+        processes, processes_spread: mean and standard deviation after the analysis, `(n_processes,)`.
+        parameters: mean of the unconstrained parameters after the analysis, `(n_parameters,)`.
+        forecast: predicted observations up to `Assimilation.horizon`, `(n_frames, n_streams)`; NaN after the
+            case.
     """
 
     values: np.ndarray
@@ -154,7 +159,8 @@ class Assimilation:
         cycles: times of windows and forecasts.
 
     Raises:
-        ValueError: an end after the case, or no observations of a stream between start and end.
+        ValueError: an end after the case, no observations of a stream between start and end, or nudging
+            without a stream that it can use.
     """
 
     system: System
@@ -177,6 +183,13 @@ class Assimilation:
                     f"{stream.time[0]:g} and {stream.time[-1]:g} s); are these of another time? Choose other "
                     "times, or other observations."
                 )
+        if isinstance(self.method, Nudging) and not any(
+            each.operator.is_temperature and not each.withheld for each in self.streams
+        ):
+            raise ValueError(
+                "expected observations of temperature for nudging, which corrects nothing else, got none; "
+                "choose another method or other observations."
+            )
 
     @functools.cached_property
     def frames(self) -> tuple[int, int]:
@@ -195,9 +208,10 @@ class Assimilation:
                 f"observations.average: expected at most {2.0 * shortest:g} s, twice the shorter of the "
                 f"interval and the shortest lead, got {average:g} s; shorten it."
             )
-        steps = [count_steps(lead, dt, "each of the leads") for lead in cycles.leads]
-        steps.append(count_steps(0.5 * average, dt, "half of observations.average") if average else 0)
-        steps.append(interval := count_steps(cycles.interval, dt, "the interval between analyses"))
+        interval = count_steps(cycles.interval, dt, "the interval between analyses")
+        steps = [interval, *(count_steps(lead, dt, "each of the leads") for lead in cycles.leads)]
+        if average:
+            steps.append(count_steps(0.5 * average, dt, "half of observations.average"))
         for stream in self.streams:
             steps += np.rint((stream.time - cycles.start) / dt).astype(int).tolist()
         steps_per_frame = int(np.gcd.reduce(steps))
@@ -212,13 +226,13 @@ class Assimilation:
 
     @functools.cached_property
     def horizon(self) -> float:
-        """Length of the forecasts [s]: up to the longest lead and the last observation that judges them."""
+        """Length of the forecasts [s]: to the longest lead or the last observation that judges them."""
         leads = self.cycles.leads
         periods = (self.cycles.judged_forecasts(times, lead)[1] for times in self._times for lead in leads)
         return max((0.0, *leads, *(float(np.max(each, initial=0.0, where=each > 0.0)) for each in periods)))
 
     def notes(self) -> list[str]:
-        """Notes on observations that are outside the windows, are replaced, or judge no forecast.
+        """Notes on observations that are replaced, have no effect, or judge no forecast.
 
         Raises:
             ValueError: observations lie a lead or more after the first analysis, but none judges a forecast.
@@ -234,6 +248,12 @@ class Assimilation:
         if replaced := sum(each.size - np.unique(each).size for each in self._times):
             step = "replaced by a later one on the same time step"
             notes.append(f"cycles: {replaced} of {number} observations are {step}")
+        if isinstance(self.method, Nudging):
+            assimilated = [each.operator for each in self.streams if not each.withheld]
+            unused = [each.label for each in assimilated if not each.is_temperature]
+            if unused:
+                effect = "only judge forecasts, because nudging corrects temperatures alone"
+                notes.append(f"method: observations of {', '.join(unused)} {effect}")
         expected = [np.sum(times >= cycles.analysis_time[0] + lead) for lead in cycles.leads]
         judging = [np.sum(cycles.judged_forecasts(times, lead)[0] >= 0) for lead in cycles.leads]
         if any(expected) and not any(judging):
@@ -262,7 +282,7 @@ class Assimilation:
 
     @failures_as_values()
     def run(self, report: Callable[[int], None] = lambda cycle: None) -> "Records":
-        """Run all cycles; `report` is called with the number of complete ones."""
+        """Run all cycles; `report` is called with the number of completed ones."""
         records, starts = [], self.begin()
         for cycle in range(self.cycles.n_cycles):
             window = self._window(cycle)
@@ -293,7 +313,10 @@ class Assimilation:
         return Record(**statistics, forecast=self._forecast(window, analysis))
 
     def _forecast(self, window: Window, analysis: Analysis) -> np.ndarray:
-        """Predicted observations of a run from the mean of the members, forced by the weather of the case."""
+        """Predicted observations of a run from the mean of the members, with the forcing of the case.
+
+        Persistence has no run: its forecast is the last observation of each stream.
+        """
         cycles = self.cycles
         end = float(window.start) + cycles.window_length
         frame = self.frames[1] * self.system.dt
@@ -309,7 +332,7 @@ class Assimilation:
         steps = n_frames, self.frames[1]
         _, predicted = run_members(self.system, mean.now, knots, mean.parameters, times, steps)
         covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
-        return np.where(covered[:, None], predicted[..., 0], np.nan)  # no weather after the case
+        return np.where(covered[:, None], predicted[..., 0], np.nan)  # no forcing after the case
 
     def _persistence(self, end: float, n_frames: int) -> np.ndarray:
         forecast = np.full((n_frames, len(self.streams)), np.nan)
@@ -342,13 +365,14 @@ def _summary(
     return summary
 
 
-_BLOCK = 14.0 * 86400.0  # length of the blocks that are resampled [s]
+_BLOCK = 14.0 * 86400.0
+"""Length of the blocks that are resampled for the interval of a skill [s]."""
 
 
 class Skill(NamedTuple):
-    """Root mean square of innovations with its 90 % interval, mean and number of the innovations.
+    """Root mean square of innovations, its 90 % interval, and their mean and number.
 
-    The interval is NaN for fewer than two whole blocks.
+    The interval is NaN if the observations fill fewer than two blocks.
     """
 
     rms: float

@@ -15,7 +15,6 @@ from ...plotting.style import (
     colour_map,
     label,
     panels,
-    save_figures,
     typeset,
 )
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def assimilation_figures(path: Path) -> dict[str, Figure]:
-    """Figures of a file of `tunax-lite assimilate`, by name; of innovations only those of the last stream.
+    """Figures of a file of `tunax-lite assimilate`, by name; innovations only of the last stream.
 
     Raises:
         FileFormatError: a file without innovations.
@@ -38,7 +37,7 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
 
 
 def _judged(results: "xr.Dataset") -> "xr.Dataset":
-    """Results from `judged_from` on."""
+    """Select the results from `judged_from` on."""
     first = float(results.attrs["tunax_lite_judged_from"])
     return results.isel({name: results[name].values >= first for name in ("time", "analysis_time")})
 
@@ -48,11 +47,6 @@ def _dates(results: "xr.Dataset") -> FigureTime:
     start = str(results["time"].attrs["units"]).removeprefix("seconds since ")
     latest = float(results["analysis_time"].max())
     return FigureTime(latest, None if start == IDEALISED_EPOCH else start)
-
-
-def draw(path: Path, folder: Path) -> list[Path]:
-    """Write the figures into a folder."""
-    return save_figures(assimilation_figures(path), folder)
 
 
 def _rms(values: np.ndarray) -> float:

@@ -25,7 +25,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...column.state import State
 from ...declarations import named, setting
 from .observing import Frames
 from .system import Ensemble, Knots, System, run_members
@@ -45,7 +44,7 @@ class Window(eqx.Module):
         observed: observations on the frames.
         key: random key of the window.
         background_check: largest departure of a used observation from the background, in standard deviations
-            of the departure; infinite to use all.
+            of the departure (with one member, of the observation); infinite to use all.
         withheld: for each stream, true if its observations are not assimilated.
     """
 
@@ -70,12 +69,11 @@ class Window(eqx.Module):
         return self.frames[0] * self.n_intervals, self.frames[1]
 
     def background(self, start: Ensemble) -> tuple[Ensemble, Predicted]:
-        """Like `run`, with random processes, and the growth of profile errors added at the start."""
+        """Like `run`, with random processes, and with the growth of profile errors added at the start."""
         duration = self.n_intervals * self.interval
         start = self.system.with_model_error(start, jax.random.fold_in(self.key, 0), duration)
-        return self.run(
-            start, self.system.draw_processes(start, self.key, self.interval, self.n_intervals + 1)
-        )
+        knots = self.system.draw_processes(start, self.key, self.interval, self.n_intervals + 1)
+        return self.run(start, knots)
 
     def run(self, start: Ensemble, knots: Knots) -> tuple[Ensemble, Predicted]:
         """Members at the end of the window with these processes, and their predicted observations."""
@@ -97,13 +95,13 @@ class Analysis(NamedTuple):
     """Result of a method for a window.
 
     Args:
-        background: members at its end without its observations.
-        predicted: observations predicted by them.
-        analysis: members at its end with its observations.
-        fitted: predicted observations after the analysis. Only variational methods predict them again: the
-            ensemble transform updates `predicted` with the weights of the global analysis, and nudging adds
-            its correction at the heights of the temperatures.
-        used: true for each observation that was used.
+        background: members at the end of the window, before its observations are used.
+        predicted: observations that the background predicts.
+        analysis: members at the end of the window, after its observations are used.
+        fitted: predicted observations after the analysis. Only variational methods run the window again. The
+            ensemble transform updates `predicted` with the weights of the global analysis; nudging adds its
+            correction at the heights of the temperatures.
+        used: true for each observation that changed the analysis, `(n_frames, n_streams)`.
     """
 
     background: Ensemble
@@ -141,7 +139,7 @@ class FreeRun(AbstractAssimilationMethod):
 
 @named("persistence")
 class Persistence(AbstractAssimilationMethod):
-    """Forecast the last observation: a baseline without a model. The water is that of the free run.
+    """Forecast the last observation: a baseline without a model. The analysis is that of the free run.
 
     Args:
         n_members: 1.
@@ -157,7 +155,8 @@ class Persistence(AbstractAssimilationMethod):
 class Nudging(AbstractAssimilationMethod):
     """Add a fraction of the observed temperature departure to the temperature near the surface.
 
-    T(z) += gain (y - h(x)) exp(z / depth), with the mean departure of the observed temperatures.
+    T(z) += gain (y - h(x)) exp(z / depth), with the mean departure of all temperatures in the window.
+    Other observations have no effect; `Assimilation.notes` names them.
 
     Args:
         gain: fraction of the departure [1].
@@ -172,7 +171,7 @@ class Nudging(AbstractAssimilationMethod):
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
         end, predicted = window.background(start)
         operators = window.system.operators
-        is_temperature = np.array([each.variable.endswith("temperature") for each in operators])
+        is_temperature = np.array([each.is_temperature for each in operators])
         observed = window.accepted_observations(predicted)
         used = observed.known & is_temperature
         departure = jnp.where(used, observed.values - predicted[..., 0], 0.0)
@@ -203,7 +202,7 @@ def weights_of(
 def transformed(leaf: Float[Array, "*row member"], weights: tuple[Array, Array], relaxation: float) -> Array:
     """Values of all members after the analysis, with the spread relaxed to that before it.
 
-    The weights are those of `weights_of`; each level may have its own, on a leading axis.
+    The weights are those of `weights_of`, or have a leading axis with those of each level.
     """
     of_mean, of_departures = weights
     mean = jnp.mean(leaf, axis=-1, keepdims=True)
@@ -259,9 +258,10 @@ def analyse(
         shape = z.size, *observed.values.shape
         nearness = jnp.broadcast_to(nearness[:, None], shape).reshape(z.size, -1)
         level_weights = jax.vmap(lambda near: weights_of(flat, values, near * precision))(nearness)
-    state = jax.tree.map(
-        lambda x: transformed(x, level_weights, method.relaxation), analysed_profiles(background.now.state)
-    )
+    profiles = {
+        name: getattr(background.now.state, name) for name in ("u", "v", "temperature", "salinity", "tracers")
+    }
+    state = jax.tree.map(lambda x: transformed(x, level_weights, method.relaxation), profiles)
     state["tracers"] = jax.tree.map(_not_below_zero, state["tracers"], background.now.state.tracers)
     state = dataclasses.replace(background.now.state, **state)
     others = (
@@ -273,10 +273,5 @@ def analyse(
 
 
 def _not_below_zero(after: Array, before: Array) -> Array:
-    """Keep concentrations at least zero, or at least the lowest member before the analysis."""
+    """Raise concentrations to zero, or to the lowest member before the analysis if that is negative."""
     return jnp.maximum(after, jnp.minimum(jnp.min(before, axis=-1, keepdims=True), 0.0))
-
-
-def analysed_profiles(state: State) -> dict:
-    """Fields of a state that the analysis changes."""
-    return {name: getattr(state, name) for name in ("u", "v", "temperature", "salinity", "tracers")}

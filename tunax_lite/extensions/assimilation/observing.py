@@ -59,12 +59,22 @@ class Operator(eqx.Module):
             )
 
     @property
+    def is_converted(self) -> bool:
+        """True if the observed values do not have the unit of the variable."""
+        return self.logarithm or self.factor != 1.0
+
+    @property
+    def is_temperature(self) -> bool:
+        """True for temperatures of the water, of any kind and height."""
+        return self.variable.endswith("temperature")
+
+    @property
     def label(self) -> str:
         """The variable, with its height [m] if it has one."""
         return self.variable if self.height is None else f"{self.variable} {self.height:g}"
 
     def __call__(self, water: ColumnState) -> Float[Array, "*batch"]:
-        # A layer that reaches the bottom has the depth of its lowest cell.
+        # A mixed layer down to the bottom ends at the lowest cell: a NaN would spoil the analysis.
         is_depth = is_depth_of_a_criterion(self.variable)
         values = observable(self.variable, tuple(water.state.tracers), bounded=is_depth)(water)
         return self._converted(values if self.height is None else _at_height(values, water.grid, self.height))
@@ -145,10 +155,11 @@ def build_streams(
     """Streams of observations at fixed heights: one for each height with values, and for each scalar.
 
     Args:
+        observations: profiles and series of the case.
         variables: names of the variables to use.
         errors: standard deviation by variable [unit of the variable]; by default that of the observations.
         depths: depths of profiles to use [m]; by default all.
-        withheld: depths whose values only judge forecasts [m].
+        withheld: depths of profiles that only judge forecasts [m].
 
     Raises:
         ValueError: a variable that is not observed or has no error, heights that move, depths that are not
@@ -229,7 +240,7 @@ class Frames(eqx.Module):
 def observations_on_frames(streams: Sequence[Stream], start: float, interval: float, n_frames: int) -> Frames:
     """Assign observations to the nearest ends of frames that last `interval` [s], the first from `start` [s].
 
-    Of several observations of a stream at one end the last is used.
+    If several observations of a stream have the same frame, the last is used.
     """
     shape = n_frames, len(streams)
     values, precision = np.zeros(shape), np.zeros(shape)

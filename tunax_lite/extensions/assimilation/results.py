@@ -58,12 +58,11 @@ def _axis(meaning: str, epoch: str, axis: str = "") -> dict[str, str]:
 
 
 def _stream_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
-    """Observations, and what was predicted of them."""
+    """Observations, their errors, predictions and innovations."""
     operators = [stream.operator for stream in run.streams]
     name, several = operators[0].variable, ("stream",) if len(operators) > 1 else ()
-    is_converted = any(each.logarithm or each.factor != 1.0 for each in operators)
     difference = absolute = "1"
-    if len({each.variable for each in operators}) == 1 and not is_converted:
+    if len({each.variable for each in operators}) == 1 and not any(each.is_converted for each in operators):
         difference = unit_of_difference(name, run.system.case.tracer_units)
         variable = variable_of(name)
         absolute = difference if variable is None else variable.unit

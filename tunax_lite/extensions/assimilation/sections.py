@@ -99,7 +99,7 @@ class ObservationsSection(Section):
         return Operator(name, -self.depth, self.factor, self.logarithm)
 
     def streams(self, run: Run, where: Place) -> tuple[Stream, ...]:
-        """Read the observations; errors as in `Stream`, and those of the file."""
+        """Read the observations of the file or the case, thinned, with the error of representativeness."""
         if self.path is not None:
             streams = (self._stream_of_file(run, where),)
         else:
@@ -141,8 +141,9 @@ class ObservationsSection(Section):
             check_possible(path, f"column {self.column}", self.variable, read[known, 0], line)
         without_error = np.flatnonzero(known & ~((error > 0.0) & np.isfinite(error)))
         expected, advice = "an error above 0 of every observation", "correct it, or set observations.error"
-        for at in without_error[:1].tolist():
-            raise file.error(at, expected, f"{error[at]:g}", advice)
+        if without_error.size:
+            first = int(without_error[0])
+            raise file.error(first, expected, f"{error[first]:g}", advice)
         inside = known & (time >= 0.0) & (time <= run.case.duration)
         with where.naming("path"):
             if not inside.any():
@@ -175,7 +176,7 @@ class CyclesSection(Section):
     )
 
     def build(self, case_start: str | None, default_end: float, default_start: float = 0.0) -> Cycles:
-        """Cycles in seconds since the start of the case; the defaults are of the cycles [s]."""
+        """Cycles in seconds since the start of the case; `default_start` and `default_end` replace null."""
         return Cycles(
             default_start if self.start is None else _since(self.start, case_start, "start"),
             default_end if self.end is None else _since(self.end, case_start, "end"),

@@ -49,7 +49,8 @@ class Process(eqx.Module):
         standard_deviation: s [unit of the correction or of the observed variable]; for a scale, standard
             deviation of its logarithm [1].
         memory: T [s]; with years, the error of observations is the bias of an instrument.
-        stream: the stream with these errors of `observations`, such as `temperature -20`; by default all.
+        stream: label of the stream with these errors, such as `temperature -20`; by default all. Only with
+            `observations`.
     """
 
     of: str = setting(choices=(*CORRECTIONS, OBSERVATIONS))
@@ -71,7 +72,7 @@ class ProfileError(eqx.Module):
     """Uncertainty of an initial profile, with a Gaussian correlation between heights.
 
     Args:
-        variable: name in the state.
+        variable: name of the profile.
         standard_deviation: standard deviation at the surface [unit of the variable].
         length: correlation length of the errors [m].
         decay: e-folding depth of the standard deviation [m]; `None` if it is constant.
@@ -115,7 +116,7 @@ class Ensemble(eqx.Module):
         return self.processes.shape[-1]
 
     def mean(self) -> "Ensemble":
-        """Mean of the members, as an ensemble of one; turbulence is averaged as energy."""
+        """Mean of the members, as an ensemble of one; averages each array, of water and of turbulence."""
 
         def middle(leaf):
             return jnp.mean(leaf, axis=-1, keepdims=True) if jnp.ndim(leaf) else leaf
@@ -160,17 +161,19 @@ class System(eqx.Module):
                 )
 
     def unit_of(self, process: Process) -> str:
-        """Unit of a process; 1 for the logarithm of a factor, and if it affects streams of several units."""
+        """Unit of a process; 1 for the logarithm of a scale, and for converted streams or several units."""
         if process.of != OBSERVATIONS:
             return _UNITS[process.of]
         is_affected = self.affected_streams(process)
         affected = [each for each, applies in zip(self.operators, is_affected, strict=True) if applies]
         tracers = self.case.tracer_units
-        units = {"1" if each.logarithm else unit_of_difference(each.variable, tracers) for each in affected}
+        units = {
+            "1" if each.is_converted else unit_of_difference(each.variable, tracers) for each in affected
+        }
         return units.pop() if len(units) == 1 else "1"
 
     def affected_streams(self, process: Process) -> np.ndarray:
-        """Mask of the streams with the errors of a process of `observations`, 1 or 0 [1]."""
+        """Return 1.0 for each stream with the errors of a process of `observations`, and 0.0 for others."""
         labels = [operator.label for operator in self.operators]
         return np.array([float(process.stream in (None, label)) for label in labels])
 
@@ -195,7 +198,7 @@ class System(eqx.Module):
         return Ensemble(_start(self.model, case), processes, first[:, None] + spread)
 
     def draw_processes(self, ensemble: Ensemble, key: Array, interval: float, n_knots: int) -> Knots:
-        """Processes of each member: its values at the start, and random ones after every interval [s]."""
+        """Draw the processes of each member on knots an interval [s] apart, from the values at the start."""
         decay = np.array([each.decay_factor(interval) for each in self.processes])[:, None]
         size = np.array([each.standard_deviation for each in self.processes])[:, None]
         decay, scale = (jnp.asarray(each, float) for each in (decay, size * np.sqrt(1.0 - decay**2)))
@@ -208,7 +211,7 @@ class System(eqx.Module):
 
     @eqx.filter_jit
     def with_model_error(self, ensemble: Ensemble, key: Array, duration: float) -> Ensemble:
-        """Members with random errors that their profiles gain over a time [s]; a single member has none."""
+        """Add random errors that profiles gain over a duration [s]; a single member has none."""
         state, z = ensemble.now.state, self.case.grid.z_center
         for error, subkey in zip(self.profiles, jax.random.split(key, len(self.profiles)), strict=True):
             if error.growth:
@@ -268,7 +271,7 @@ def run_window(
     )  # fmt: skip
     if half:
         end = jax.tree.map(lambda every: every[steps[0] - 1], ends)
-        n_left = (system.case.duration - times[0]) / (steps[1] * system.dt)  # frames with weather
+        n_left = (system.case.duration - times[0]) / (steps[1] * system.dt)  # frames with forcing
         observed = _centred_means(observed, half, n_left)
     observational = [index for index, each in enumerate(system.processes) if each.of == OBSERVATIONS]
     if observational:
@@ -289,7 +292,7 @@ def processes_at_frames(
 
 
 def _centred_means(frames: Float[Array, "frame stream member"], half: int, n_left: Array) -> Array:
-    """Means over `half` frames on both sides of the end of each frame, as far as these have weather."""
+    """Average `half` frames on both sides of the end of each frame, leaving out frames without forcing."""
     n = frames.shape[0]
     counted = (np.arange(1.0, n + 1.0) < n_left + 0.5).astype(frames.dtype)
     sums, numbers = (
@@ -326,7 +329,7 @@ def _with_values(system: System, knots: Knots, parameters: Array, times: Array) 
 
 @eqx.filter_jit
 def spin_up(system: System, ensemble: Ensemble, n_steps: int | Array) -> Ensemble:
-    """The ensemble after a number of steps with constant processes."""
+    """Run an ensemble for a number of steps with constant processes."""
     constant = jnp.stack([ensemble.processes] * 2, axis=1)
     model, case = _with_values(system, constant, ensemble.parameters, jnp.array([0.0, 1.0]))
     now = advance(model, batched_case(model, case), ensemble.now, system.dt, n_steps)

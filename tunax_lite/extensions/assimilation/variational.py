@@ -7,11 +7,11 @@ processes at the start, which decay with their memory, and parameters. For a run
 
 The change of variables preconditions with the square root of B. The modes are eigenvectors of B, a few of
 which hold nearly all of its variance. Gauss-Newton linearises h(x(v)) about v_k with the Jacobian G, one
-tangent column for each mode, side by side, and solves
+tangent for each mode, and solves
 
     v = Gᵀ (G Gᵀ + R)⁻¹ (y - h(x(v_k)) + G v_k),
 
-the exact minimum of the linear problem. A step that raises J is halved.
+the exact minimum of the linear problem. A step that does not lower J is halved.
 """
 
 import dataclasses
@@ -59,7 +59,8 @@ class Variational(AbstractAssimilationMethod):
             first window [1].
         processes: error of the processes at the start, as a fraction of their standard deviation [1].
         kept_variance: fraction of the variance of each profile that its modes hold [1].
-        n_halvings: number of times that a step which raises the cost is halved [1].
+        n_halvings: number of times that a step is halved before it is given up, if it does not lower the cost
+            [1].
         n_members: 1.
     """
 
@@ -100,7 +101,7 @@ def leading_modes(method: Variational, window: Window) -> Modes:
 
 
 def _decay(process: Process, window: Window) -> Float[Array, "knot 1"]:
-    """A process on knots that starts with its standard deviation."""
+    """Decay of a process from its standard deviation, on knots."""
     decay = process.decay_factor(window.interval) ** np.arange(window.n_intervals + 1.0)
     return jnp.asarray(process.standard_deviation * decay[:, None], window.start.dtype)
 
@@ -155,7 +156,7 @@ def linearise(
 
 @jax.jit
 def cost_of(predicted: Float[Array, "frame stream"], observed: Frames, v: Control) -> Float[Array, ""]:
-    """J(v) [1]."""
+    """Cost J(v) of the control [1]."""
     return 0.5 * jnp.sum(v**2) + 0.5 * jnp.sum(observed.precision * (observed.values - predicted) ** 2)
 
 

@@ -27,7 +27,7 @@ from .sections import BoardConfig, RowSection, load_board
 
 
 class _Entered(Section):
-    """Closures of the command line."""
+    """Rows of the option `--enter`."""
 
     rows: list[RowSection] = key("closures")
 
@@ -46,23 +46,24 @@ def board(
 ) -> Answer:
     """See `commands.board`."""
     loaded = load_board(config, settings)
+    configured = loaded.config
     folder = output or Path("results") / loaded.name
     with session.precision(loaded):
         targets, digests, missing = available(loaded, names_in(cases))
         session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())
-        sections = _closures(loaded.config, enter, names_in(rows))
+        sections = _closures(configured, enter, names_in(rows))
         inputs = session.inputs_of(loaded)
         check_outputs([folder / name for name in FILES], overwrite=overwrite, inputs=inputs)
-        setup = Loaded(loaded.config.comparison(sections), loaded.place)
-        candidates, protocol = candidates_of(setup), loaded.config.protocol
+        setup = Loaded(configured.comparison(sections), loaded.place)
+        candidates, protocol = candidates_of(setup), configured.protocol
         on_grid = {f"cells of {protocol.cell_thickness:g} m": list(targets.values())}
         compared = computed(setup, candidates, on_grid, workers, scheduler).rows
-        configured, initial = loaded.config, "the initial profile kept"
-        board_rows = [_row(configured, PERSISTENCE, initial, (), compared)]
+        board_rows = [_row(configured, PERSISTENCE, "the initial profile kept", (), compared)]
         for each in sections:
             board_rows.append(_row(configured, each.title, each.constants_from, each.saw, compared))
+        # Provenance describes one closure; a board has many, so that its entries are removed.
         closure = next(iter(candidates.values())).closure
-        origin = session.provenance(loaded, configured.protocol.version, closure)
+        origin = session.provenance(loaded, protocol.version, closure)
         origin = dataclasses.replace(origin, data=json.dumps(digests), parameters="", closure="")
         judged = Board(
             config=configured,
@@ -81,7 +82,9 @@ def board(
 def available(
     loaded: Loaded[BoardConfig], chosen: Sequence[str] = ()
 ) -> tuple[dict[str, Target], dict[str, str], dict[str, str]]:
-    """Available simulations, their SHA-256, and reasons for missing ones, by name; `chosen` selects some.
+    """Available simulations, the SHA-256 of their files, and reasons for missing ones, by name.
+
+    `chosen` selects some; the SHA-256 is empty without a file.
 
     Raises:
         ConfigError: an unknown name, or no available simulation.
@@ -115,14 +118,14 @@ def available(
 def checked_digest(path: Path, expected: str | None) -> str:
     """SHA-256 of a file; raises `FileFormatError` if it differs from the one on the board."""
     digest = sha256_of(path)
-    if digest != (expected or digest):
+    if expected is not None and digest != expected:
         advice = "copy the file again, or set `sha256: null` for a file of your own"
         raise FileFormatError(path, "SHA-256", f"{expected} as on the board", digest, advice)
     return digest
 
 
 def _closures(board: BoardConfig, enter: Sequence[str], chosen: Sequence[str]) -> list[RowSection]:
-    """Closures of the board and of `--enter`, all or the chosen ones, and always the reference."""
+    """Rows of the board and of `--enter`: all or the chosen ones, and always the reference."""
     entered = [{"name": name, "constants_from": "defaults"} for name in enter]
     sections = [*board.rows, *validated(Document({"rows": entered}, {}, "--enter"), _Entered).rows]
     labels = [section.title for section in sections]
@@ -141,7 +144,7 @@ def _row(
     saw: Sequence[str] | None,
     compared: Sequence[ErrorRow],
 ) -> Row:
-    """A row with its results on all simulations."""
+    """Build a row from the errors of its label; `saw` is `None` if unknown."""
     results = tuple(each for each in compared if each.closure == label)
     seen = board.seen(saw or ())
     unseen = frozenset(each.case for each in results if saw is not None and each.case not in seen)

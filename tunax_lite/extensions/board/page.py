@@ -19,14 +19,14 @@ FILES = "board.json", "board.md"
 
 @dataclasses.dataclass(frozen=True)
 class Board:
-    """Ranked closures, and simulations that are missing.
+    """Ranked closures, and the simulations that they were judged on.
 
     Args:
         config: configuration of the board.
-        simulations: SHA-256 of the file of each judged simulation.
+        simulations: SHA-256 of the file of each judged simulation, by name; empty without a file.
         missing: why simulations are missing, by name.
-        rows: from best to worst.
-        origin: attributes of a file, with version, date and command line.
+        rows: rows from best to worst.
+        origin: attributes of result files: version, date, command line and others.
     """
 
     config: BoardConfig
@@ -41,7 +41,7 @@ class Board:
         return next(row for row in self.rows if row.label == self.config.protocol.reference)
 
     def unseen(self, row: Row) -> Score | None:
-        """Score on the simulations that a row never saw; `None` if there are none, or they are unknown."""
+        """Score on the simulations that the constants did not see; `None` without any, or if unknown."""
         return None if row.saw is None else row.score(self.reference, row.unseen)
 
 
@@ -54,8 +54,8 @@ def write(board: Board, folder: Path) -> list[Path]:
     return paths
 
 
-def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
-    """Return a board as JSON; missing numbers are null."""
+def as_json(board: Board) -> dict[str, Any]:
+    """Return the data of `board.json`; numbers that are not finite are null."""
     rows = []
     for row in board.rows:
         scores = {"temperature": row.score(board.reference), "unseen": board.unseen(row)}
@@ -74,7 +74,7 @@ def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
 
 
 def tables(board: Board) -> list[Summary]:
-    """Tables of scores, errors, constants, simulations, missing simulations and failures, if not empty."""
+    """Tables of scores, errors, constants, simulations, missing simulations and failures, unless empty."""
     names, config, p = list(board.simulations), board.config, board.config.protocol
     ranked = Summary(
         "Rows",

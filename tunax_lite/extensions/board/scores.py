@@ -1,4 +1,4 @@
-"""Rows of a board: mean errors over all simulations, and over those that a row never saw, with intervals.
+"""Rows of a board: mean errors over all simulations, or over those that the constants did not see.
 
 Intervals are from a bootstrap: simulations are drawn with replacement, the same ones for every row, and the
 mean error of a row is divided by that of the reference on the same draw.
@@ -18,7 +18,7 @@ _N_DRAWS, _FEWEST = 2000, 3  # bootstrap samples; least number of simulations fo
 
 
 def bootstrap_means(values: np.ndarray) -> np.ndarray:
-    """Means of bootstrap samples, with the same random indices in every call; empty for few values or NaN."""
+    """Means of bootstrap samples, with the same indices for each number of values; empty for few or NaN."""
     n = len(values)
     if n < _FEWEST or not np.isfinite(values).all():
         return np.zeros(0)
@@ -27,7 +27,10 @@ def bootstrap_means(values: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """Mean and largest temperature error over n simulations [K], ratio to the reference, and intervals."""
+    """Mean and largest temperature error over n simulations [K], ratio to the reference [1], and intervals.
+
+    Limits of intervals are NaN for fewer than three simulations, or if a run failed.
+    """
 
     n: int
     mean: float
@@ -41,7 +44,7 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A row of the board; numbers are NaN where a run failed."""
+    """A row of the board; errors are NaN where a run failed."""
 
     label: str
     constants_from: str
