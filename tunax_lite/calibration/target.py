@@ -539,7 +539,14 @@ def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray,
 
 
 def padded_together(targets: Sequence[Target], model: Model) -> tuple[Target, ...]:
-    """Pad targets, and complete their cases, so that those of equal numbers of cells share programs."""
+    """Pad targets, and complete their cases, so that those of equal numbers of cells share programs.
+
+    Raises `ValueError` for a target with a `frame_interval`: frames of padded ones are the observed times.
+    """
+    for target in targets:
+        if target.frame_interval is not None:
+            expected, got = "no frame_interval for shared programs", f"{target.frame_interval:g} s"
+            raise ValueError(f"{target.case.name}: expected {expected}, got {got}; leave one out.")
     n_frames = max(target.times.size for target in targets)
     n_levels = max(each.observed.shape[1] for target in targets for each in target.sampled.values())
     molecular = {f"background_{n}": getattr(model, f"molecular_{n}") for n in ("viscosity", "diffusivity")}

@@ -153,8 +153,7 @@ def _import_session():
 
     if not gc.isenabled():
         gc.freeze()
-        gc.set_threshold(
-            50_000, 50
-        )  # JAX's tracing makes many permanent objects, which each collection visits
+        # JAX's tracing makes many permanent objects, which each collection visits.
+        gc.set_threshold(50_000, 50)
         gc.enable()
     return session

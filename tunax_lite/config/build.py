@@ -193,7 +193,8 @@ def build_calibration(
     cases = range(len(config.cases))
     targets = tuple(target for index in cases for target in _targets(config, index, place, model))
     if config.misfit.padded:
-        targets = padded_together(targets, model)
+        with place.naming("misfit", "padded"):
+            targets = padded_together(targets, model)
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:

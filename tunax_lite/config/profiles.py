@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -51,6 +51,7 @@ class TwoLayers(Section):
 class Profile(ConversionSection):
     """Values over depth: from the surface down with a gradient, or linear between given heights."""
 
+    instead: ClassVar[str] = "a number or "
     surface: float | None = key("value at the surface", None)
     gradient: float | None = key("change per metre upwards", None)
     z: list[float] | None = key("heights, increasing [m]", None, min_length=2)

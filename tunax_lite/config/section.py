@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, ClassVar, NoReturn
 
 from pydantic import (
     AfterValidator,
@@ -84,12 +84,13 @@ class Section(BaseModel):
     """A mapping with a fixed set of keys; an unknown key is an error with a hint."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
+    instead: ClassVar[str] = ""  # what `in_short` accepts besides a mapping, for messages: "a number or "
 
     @model_validator(mode="wrap")
     @classmethod
     def _validate(cls, data: JSON, validate: Any) -> Any:  # Any: function of pydantic, and a section
         if not isinstance(data, Mapping | cls):
-            keys = f"a mapping with keys among {', '.join(cls.model_fields)}"
+            keys = f"{cls.instead}a mapping with keys among {', '.join(cls.model_fields)}"
             raise invalid(keys, repr(data), "give one")
         try:
             section = validate(data)

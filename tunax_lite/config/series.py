@@ -128,6 +128,7 @@ class Harmonic(Section):
 class TimedValue(ConversionSection):
     """A number, or a series over time."""
 
+    instead: ClassVar[str] = "a number or "
     constant: float | None = key("the same at all times", None)
     time: list[float] | None = key("times [s] since the start", None, min_length=2)
     values: list[float] | None = key("values at those times", None, min_length=2)

@@ -84,7 +84,7 @@ class Stream(eqx.Module):
 
     def __check_init__(self):
         if self.place is StreamPlace.INTERLEAVING and self.series.values.temperature is None:
-            raise ValueError("streams: expected the temperature of an interleaving stream, got none.")
+            raise ValueError("streams: expected the temperature of an interleaving stream, got none; add it.")
         if self.place is not StreamPlace.RANGE or is_traced((self.lower, self.upper)):
             return
         if not jnp.all(self.lower < self.upper):
