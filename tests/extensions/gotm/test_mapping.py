@@ -556,6 +556,20 @@ def test_the_report_tells_followed_from_idle_keys(tmp_path):
     assert report.n_followed > 15 and not report.errors
 
 
+def test_an_empty_group_is_left_out_and_one_of_keys_is_not_a_number(tmp_path):
+    assert build(tmp_path, {"surface": {"albedo": None}}).run is not None
+    with error_naming(ConfigError, "surface.albedo group 0.2"):
+        build(tmp_path, {"surface": {"albedo": 0.2}})
+
+
+def test_keys_of_a_column_are_translated_where_the_file_sets_them(tmp_path):
+    column = {"method": "file", "file": "stress.dat"}
+    fluxes = {"tx": column, "ty": column | {"column": 2, "scale_factor": 0.5}}
+    case = yaml.safe_load(load_gotm(write_case(tmp_path, {"surface": {"fluxes": fluxes}})).short_text)["case"]
+    assert case["fluxes"]["stress_u"].keys() == {"path", "column"}
+    assert case["fluxes"]["stress_v"].keys() == {"path", "column", "factor"}
+
+
 RIVER = {"method": 2, "file": "river.dat"}
 LAKE = {
     "location": {"hypsograph": "basin.dat"},

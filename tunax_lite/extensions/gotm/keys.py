@@ -92,7 +92,7 @@ WORDS = table("words.yaml")
 
 KEYS: dict[str, Key] = dict(_keys(table("keys.yaml")))
 """Every key by its dotted path."""
-INPUTS = frozenset(path.rpartition(".")[0] for path in KEYS if path.endswith((".constant_value", ".column")))
+INPUTS = frozenset(path.removesuffix(".column") for path in KEYS if path.endswith(".column"))
 """Dotted paths of the inputs; their keys are in `KEYS`."""
 INPUT_KEYS = ("constant_value", "file", "column", "scale_factor", "offset")
 """Keys of an input, except its method."""

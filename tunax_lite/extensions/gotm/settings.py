@@ -198,8 +198,11 @@ class Settings:
             return KeyedValue(values["constant_value"], f"{path}.constant_value")
         if values["method"] != "file":
             return 0.0
-        section = {"path": self._file(f"{path}.file", str(values["file"]))}
-        return section | {ours: KeyedValue(values[key], f"{path}.{key}") for ours, key in _COLUMN.items()}
+        section: dict[str, Content] = {"path": self._file(f"{path}.file", str(values["file"]))}
+        for ours, key in _COLUMN.items():
+            if key == "column" or values[key] != NAMED_INPUT[key].default:
+                section[ours] = KeyedValue(values[key], f"{path}.{key}")
+        return section
 
     def file(self, path: str) -> KeyedValue:
         """Return the absolute path of a file that is named relative to the configuration."""
