@@ -103,6 +103,9 @@ def test_flags_are_characters(tmp_path):
     )
     z, temperature, salinity = expected()
     check(found, 0, z, temperature, salinity)
+    # An infinite value is missing.
+    infinite = open_argo(write(tmp_path / "i.nc", TEMP=[18.0, np.inf, 12.0, 6.0]))
+    check(infinite, 0, z, np.where(TEMPERATURE == 17.0, np.nan, temperature), salinity)
     # The level without a good pressure is gone; a bad temperature leaves the salinity.
     check(found, 1, [*z[1:], np.nan], [np.nan] * 4, [*salinity[1:], np.nan])
 

@@ -67,8 +67,8 @@ def open_argo(
 
     Returns:
         In-situ temperature [degC], practical salinity and tracers over `time` (universal time) and `level`,
-        NaN where they are not good; their attribute `rejected` is the number of values without a good flag
-        of their own or of their pressure. Heights `z` [m] increase and are padded with NaN; levels
+        NaN where they are not good; their attribute `rejected` is the number of values that have no
+        good flag or no good pressure. Heights `z` [m] increase and are padded with NaN; levels
         outside the longest sequence of increasing pressures are dropped. `longitude`, `latitude` and the
         `data_mode` of temperature (R real time, A adjusted, D delayed mode) are those of each profile. The
         attribute `n_left_out` is the number of profiles without a good time or position, or of a secondary
@@ -207,7 +207,7 @@ def _read_file(source, good_flags: Sequence[int], tracers: Mapping[str, Tracer])
         advice = "name another, or read the *_Sprof.nc of the float"
         variable = on_axes(variable_named(file, name, key, advice), file["PRES"].dims, advice)
         good, present = _good_values(file, name, good_flags)
-        variable, attrs = like(variable, np.where(has_z, good, np.nan)), {}
+        variable, attrs = like(variable, np.where(has_z & np.isfinite(good), good, np.nan)), {}
         if (tracer := tracers.get(key)) is not None:
             values, attrs = tracer.converted(variable, key)
         else:
@@ -315,8 +315,8 @@ def _data_mode(file: "xr.Dataset", key: str) -> np.ndarray:
 def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Adjusted values where the data mode is A or D and they exist, otherwise the real-time values.
 
-    NaN where the value is missing or has a flag that is not good. Also return a mask of the values that are
-    present, whatever their flags.
+    NaN where the value is missing or has no good flag. Also return a mask of the values that are present,
+    with good flags or others.
     """
 
     def flagged(name: str, flags: Sequence[int], default: bool) -> np.ndarray:

@@ -178,8 +178,8 @@ def observations_from_dataset(
     seconds = seconds_since(dataset["time"], start_time)
     time = jnp.asarray(seconds, dtype=float)
     if np.any(np.diff(np.asarray(time)) <= 0.0):
-        expected = f"times that {time.dtype} tells apart from start_time, {start_time}, on"
-        got = f"{np.diff(seconds).min():g} s between some {seconds[-1]:g} s later"
+        expected = f"times that {time.dtype} resolves as seconds since start_time, {start_time}"
+        got = f"records {np.diff(seconds).min():g} s apart, up to {seconds[-1]:g} s later"
         advice = "choose a start_time close to them, or call tunax_lite.configure() for double precision"
         raise error_of(dataset["time"], expected, got, advice)
     return Observations(
@@ -344,10 +344,12 @@ def _kind_of_means(dataset: "xr.Dataset") -> str:
     means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
     if len(means) > 1:
         expected = "either Eulerian or Lagrangian mean velocities"
-        advice = "say which (velocities)"
+        advice = "set velocities to one of them"
         raise error_in(dataset, "u, v", expected, "attributes with both words", advice)
     if velocities and not means:
-        note = "nothing says whether velocities contain the Stokes drift (lagrangian); assumed eulerian"
+        note = (
+            "no attribute states whether velocities contain the Stokes drift (lagrangian); assumed eulerian"
+        )
         warn_of_input([f"{name_of(dataset)}: {note}"])
     return (means or ["eulerian"])[0]
 

@@ -147,7 +147,7 @@ def read_era5_fluxes(
     """
     place = {"latitude": latitude, "longitude": longitude}
     needed = [key for key in _FLUXES if key not in _OPTIONAL]
-    hints = dict.fromkeys(needed, "; or read_era5 makes the fluxes of the weather")
+    hints = dict.fromkeys(needed, "; or compute the fluxes from the weather with read_era5")
     options = {"start_time": start_time, "accumulation": accumulation}
     sources = as_sources(paths)
     time, values = _series_of(sources, _FLUXES, place, hints, **options)
@@ -218,7 +218,7 @@ def _series_of(
 
 
 def _step(point: "xr.DataArray") -> float:
-    """The shortest time between two records [s]."""
+    """Shortest time between two records [s]; infinite for a single one."""
     return float(np.min(np.diff(point["time"].values), initial=np.inf))
 
 

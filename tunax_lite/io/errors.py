@@ -1,4 +1,4 @@
-"""Errors of readers, the wrapper that makes them of other exceptions, and checks for all readers."""
+"""Errors of readers, the wrapper that converts other exceptions to them, and shared checks."""
 
 import contextlib
 import functools
@@ -50,7 +50,7 @@ class FileFormatError(ValueError):
 
 
 class ConfigError(ValueError):
-    """An invalid configuration: file, key path, expected, got, what to do."""
+    """An invalid configuration; the message names file and key, the expected value, and a remedy."""
 
 
 Source = Any  # a path or an xarray dataset (slow to import)

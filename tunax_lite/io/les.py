@@ -109,7 +109,7 @@ def _dataset(
     return dataset
 
 
-def _value(file: _File, key: object) -> Any:  # whatever the file holds
+def _value(file: _File, key: object) -> Any:  # number, array, text or structure
     """Value of the HDF5 dataset at a name or reference; `None` if there is none."""
     import h5py  # takes long
 

@@ -200,20 +200,25 @@ def _find(
         FileFormatError: no variable, or several that fit equally well.
     """
     lower = {str(var.name).lower(): var for var in variables_of(file)}
-    candidates: dict[str, list[tuple["xr.DataArray", "xr.DataArray", bool]]] = {}
-    for key in dict.fromkeys((*_KNOWN, *requested)):
-        name, others = requested.get(key) or "", []
-        names = [name, unit_in_brackets(name)[0]]
-        if key not in requested:
-            names = [*_KNOWN[key]["names"], *_KNOWN[key]["kinds"]]
-        named = [lower[text.lower()] for text in names if text.lower() in lower][:1]
-        if key not in requested:
-            adjusted = [lower[name] for var in named if (name := f"{var.name}_adjusted".lower()) in lower]
-            named = [var for var in adjusted if np.isfinite(numbers_in(var)).any()] or named
-            others = [var for var in lower.values() if var.attrs.get("standard_name") in _KNOWN[key]["kinds"]]
-            # Of variables on the same axes, the one with the usual name is taken.
-            dims = set(named[0].dims) if named else None
-            others = [var for var in others if not is_text_or_statistic(var) and set(var.dims) != dims]
+
+    def first_of(names: Sequence[str]) -> list["xr.DataArray"]:
+        return [lower[name.lower()] for name in names if name.lower() in lower][:1]
+
+    # Times, variable, and whether it has a requested or usual name.
+    candidates: dict[str, list[tuple["xr.DataArray", "xr.DataArray", bool]]]
+    candidates = {key: [] for key in (*_KNOWN, *requested)}
+    for key, name in requested.items():
+        names = [] if name is None else [name, unit_in_brackets(name)[0]]
+        candidates[key] = [(*_times(file, var), True) for var in first_of(names)]
+    for key in [key for key in _KNOWN if key not in requested]:
+        kinds = _KNOWN[key]["kinds"]
+        named = first_of([*_KNOWN[key]["names"], *kinds])
+        adjusted = first_of([f"{var.name}_adjusted" for var in named])
+        named = [var for var in adjusted if np.isfinite(numbers_in(var)).any()] or named
+        # Of variables on the same axes, the one with the usual name is taken.
+        dims = set(named[0].dims) if named else None
+        others = [var for var in lower.values() if var.attrs.get("standard_name") in kinds]
+        others = [var for var in others if not is_text_or_statistic(var) and set(var.dims) != dims]
         candidates[key] = [(*_times(file, var), True) for var in named]
         candidates[key] += [(*_times(file, var), False) for var in others]
     variables = {}

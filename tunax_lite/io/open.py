@@ -65,7 +65,7 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
         options: those of the reader of the format.
 
     Raises:
-        FileFormatError: an unknown format, or what the reader of the format raises.
+        FileFormatError: an unknown format, or a file that the reader of the format refuses.
     """
     if format is not None:
         if format not in FORMATS:

@@ -1,4 +1,4 @@
-"""Origin of results: what was computed, how, from which files."""
+"""Origin of results: configuration, code, machine and input files."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ class Provenance:
     date: str = ""  # of the start, in UTC
     commit: str = ""  # of the code, where it is a checkout
     machine: str = ""  # processors, devices and system
-    packages: str = ""  # versions of Python and of what computes, as JSON
+    packages: str = ""  # versions of Python and of numerical packages, as JSON
     data: str = ""  # size and time of change of the files that the configuration names, as JSON
 
     @property

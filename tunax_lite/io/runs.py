@@ -168,7 +168,7 @@ class Budget(NamedTuple):
         label: name in words, for tables and figures.
         unit: of all rates.
         since, until: ends of the intervals [s] since the start of the case.
-        terms: rates by name; what enters the column is positive.
+        terms: rates by name, positive into the column.
         change: rate at which the content changes between the frames.
         rounding: largest difference between the change and the sum of the terms due to rounding.
         notes: remarks, for example on moving cells or single precision.
@@ -248,7 +248,7 @@ def _budget(file: "xr.Dataset", name: str) -> Budget:
         notes.append("no term changes it: it is prescribed, or nothing enters the column")
     eps = float(np.finfo(file["temperature"].values.dtype).eps)
     if eps > 1e-10:
-        notes.append("the run is in single precision: rounding hides what 64 bits would show")
+        notes.append("the run is in single precision: rounding hides small residuals")
     n_steps = np.diff(file["step"].values)
     exchanged = sum((np.abs(rate) for rate in terms.values()), np.abs(change))
     rounding = _ROUNDINGS * eps * (size[1:] * n_steps / (until - since) + np.sqrt(n_steps) * exchanged)

@@ -104,7 +104,7 @@ def conservative_temperature(
         return np.asarray(gsw.CT_from_pt(salinity, temperature))
     if kind == "in_situ":
         return np.asarray(gsw.CT_from_t(salinity, temperature, pressure))
-    expected, advice = "the kind 'conservative', 'potential' or 'in_situ'", "say which the file holds"
+    expected, advice = "the kind 'conservative', 'potential' or 'in_situ'", "name that of the file"
     raise ValueError(f"temperature: expected {expected}, got '{kind}'; {advice}.")
 
 
@@ -146,7 +146,7 @@ def modelled_water(
     if salinity_kind == "practical":
         salinity = absolute_salinity(salinity, at, longitude=longitude, latitude=latitude, anomaly=anomaly)
     elif salinity_kind != "absolute":
-        expected, advice = "the kind 'absolute' or 'practical'", "say which the file holds"
+        expected, advice = "the kind 'absolute' or 'practical'", "name that of the file"
         raise ValueError(f"salinity: expected {expected}, got '{salinity_kind}'; {advice}.")
     salinity = np.asarray(salinity, dtype=float)
     _check("absolute salinity [g kg-1]", salinity, 0.0, 50.0)

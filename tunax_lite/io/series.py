@@ -81,7 +81,7 @@ def intervals_between(time: np.ndarray, stamp: str) -> np.ndarray:
     """Return start and end [s] of means over the time between records, `(n_times, 2)`.
 
     Args:
-        stamp: where times stand in their interval: at the "start", in the "middle" or at the "end".
+        stamp: position of the times in their intervals: "start", "middle" or "end".
     """
     steps = np.diff(time)
     steps = np.minimum(steps, np.median(steps))  # a gap does not lengthen an interval

@@ -99,8 +99,8 @@ def read_table(path) -> "xr.Dataset":
     `datetime`, `date`, `timestamp`), in ISO 8601 or as a number with a unit such as `time [days since
     2012-01-01]`. Lines that start with # are comments; columns of text stay text. In GOTM's format (date,
     time, numbers) columns are called `1`, `2`, ... or take the names in a preceding line that starts with !.
-    Units may stand in round brackets, the time of day in a column `time` next to `date`, and decimal commas
-    between semicolons or tabs; -999, -9999 or -99999 may stand for missing values, with a warning.
+    Units in round brackets, a column `time` with the time of the day next to `date`, and decimal commas
+    between semicolons or tabs are read, too; -999, -9999 and -99999 may mark missing values, with a warning.
 
     Raises:
         FileFormatError: a file that is not a table, with the first wrong line.
@@ -242,7 +242,7 @@ def read_series(
     longest_gap: float | None = None,
     position: Position | None = None,
 ) -> Series:
-    """Read one column of a table in the package's unit, checked; warns of what was bridged.
+    """Read one column of a table in the package's unit; warns of gaps that it bridges.
 
     Args:
         path: CSV or NetCDF file.
@@ -465,7 +465,7 @@ def read_weather(
     """Read the weather, and the kind of its humidity.
 
     A wind speed with a direction becomes components, without one an eastward wind. Missing values are bridged
-    like missing records. Warns of what was assumed, bridged or counted as missing.
+    like missing records. Warns of assumptions, bridged gaps and codes of missing values.
 
     Args:
         paths: one table, or several, such as one per quantity or year.
@@ -628,7 +628,7 @@ def _add_components(
 def _measure_of_humidity(tables: list["xr.Dataset"], requested: Mapping) -> HumidityMeasure:
     if "humidity" in requested:
         expected = "humidity_measure with variables.humidity"
-        raise error_in(tables[0], "humidity", expected, "none", "say what it measures")
+        raise error_in(tables[0], "humidity", expected, "none", "name its kind")
     measures: list[HumidityMeasure] = [
         measure
         for measure, quantity in HUMIDITY_QUANTITIES.items()
@@ -636,7 +636,7 @@ def _measure_of_humidity(tables: list["xr.Dataset"], requested: Mapping) -> Humi
     ]
     if len(measures) != 1:
         got = " and ".join(HUMIDITY_QUANTITIES[measure] for measure in measures) or "none"
-        advice = "name it (variables.humidity) and say what it measures (humidity_measure)"
+        advice = "name it (variables.humidity) and its kind (humidity_measure)"
         expected = f"one of {', '.join(HUMIDITY_QUANTITIES.values())}"
         raise error_in(tables[0], "humidity", expected, got, advice)
     return measures[0]

@@ -62,8 +62,8 @@ _MICRO = str.maketrans("µμ", "uu")
 _PER_VOLUME = (-3, 0, 1, 0, 0)
 """Dimensions of density, which converts a concentration per mass of water to one per volume."""
 _TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
-# Accepted equivalents: a unit, what it is multiplied by, and the powers of density and heat capacity. Fluxes
-# may be divided by these, and rain may be a mass of fresh water.
+# Other accepted units of a quantity, with a factor and powers of density and heat capacity to multiply by:
+# fluxes may be kinematic, and rain may be a mass of fresh water.
 _EQUIVALENTS = {
     **dict.fromkeys(("surface_stress_u", "surface_stress_v"), ("m2 s-2", 1.0, 1, 0)),
     **dict.fromkeys(("surface_heat_flux", "surface_shortwave_flux"), ("K m s-1", 1.0, 1, 1)),
@@ -264,7 +264,7 @@ class Conversion:
         """
         unit = unit if self.unit is None else self.unit
         if self.unit is not None and not is_known(quantity):
-            expected = f"no unit for {quantity}, which keeps its own"
+            expected = f"no unit for {quantity}, which keeps that of the file"
             raise ValueError(f"unit: expected {expected}, got '{self.unit}'; give a factor instead.")
         scale, offset = (1.0, 0.0) if unit is None else conversion(quantity, unit, **of_water)
         return self._after(scale, offset)

@@ -34,7 +34,7 @@ def check_outputs(
         overwrite: whether existing outputs may be replaced.
         inputs: files and folders that the command reads; these are never replaced.
         folders: whether the outputs are folders.
-        advice: what to do about an output that exists.
+        advice: remedy for an output that exists.
 
     Raises:
         OverwriteError: an output that is also an input, or that exists and must not be replaced.
