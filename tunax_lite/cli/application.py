@@ -86,8 +86,8 @@ def command(
         group: heading in the help of the application.
         when_interrupted: advice after Ctrl-C or SIGTERM.
         name: name of the command, if it cannot be that of the function.
-        module: module of the package of the decorated function, imported when the command runs. Its function
-            of the same name does the work. By default the decorated function does.
+        module: name of a module next to that of the decorated function, imported when the command runs; its
+            function of the same name does the work. By default the decorated function does.
     """
 
     def add(function: Callable[..., Answer | None]) -> None:

@@ -99,7 +99,7 @@ def calibrate(
 
 @contextlib.contextmanager
 def _options_named(options: str) -> Iterator[None]:
-    """Append the names of options to errors, which name arguments of a function."""
+    """Append the names of options to error messages that name arguments of a function."""
     try:
         yield
     except (ValueError, ImportError) as error:
@@ -117,7 +117,7 @@ def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> 
 
 def _write_interrupted(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
     """Write parameters and history of an interrupted calibration; return a message about them."""
-    # To read the checkpoint, which has at least one iteration, so that no other is computed.
+    # The checkpoint has at least one iteration: with a limit of one, it is read and nothing is computed.
     one_iteration = vars(dataclasses.replace(setup, n_iterations=1))
     result = run_calibration(**one_iteration, folder=folder, resume=True)
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
@@ -194,7 +194,7 @@ def cross_validate(
     with session.precision(loaded):
         setup = build_calibration(loaded)
         names = [target.case.name for target in setup.targets]
-        # Unfinished calibrations are continued; the table, written last, shows that the command completed.
+        # Unfinished calibrations are continued; the table is written last, when all are finished.
         outputs = _calibration_outputs(folder, setup, figures=loaded.config.output.figures)
         check_outputs(outputs, overwrite=True, inputs=session.inputs_of(loaded))
         check_outputs([folder / CROSS_VALIDATION_NAME], overwrite=overwrite)
@@ -316,7 +316,7 @@ def _summarise_posterior(inferred: "xr.Dataset") -> None:
         rows.append((path, *numbers, draws[path].units, remark))
     columns = ("parameter", "most probable", "from", "to", "unit", "remark")
     print_table(columns, rows, f"most probable values and {100 * _LEVEL:.0f} % intervals")
-    # In such a direction the observations say more than the prior, whose information is 1.
+    # The information of the prior is 1 in every direction.
     information = np.linalg.eigvalsh(inferred["information"].values)
     constrained = f"{(information > 1.0).sum()} of {len(information)} combinations of parameters"
     echo(f"{constrained} are constrained more by the observations than by the priors")

@@ -45,7 +45,7 @@ def check(
     overwrite: bool = False,
 ) -> Answer:
     """See `commands.check`."""
-    page, loaded = Page(figures, overwrite), load(config, settings)
+    loaded, input_figures = load(config, settings), InputFigures(figures, overwrite)
     if output is not None and loaded.report is None:
         raise ConfigError(
             f"--output {output}: expected a set-up of another model, got a configuration of the package; "
@@ -53,14 +53,14 @@ def check(
         )
     with session.precision(loaded):
         if loaded.report is not None:
-            answer = _check_set_up(loaded, output, page)
+            answer = _check_set_up(loaded, output, input_figures)
         elif isinstance(loaded.config, RunConfig):
-            answer = _describe_run(session.build_with_parameters(loaded, parameters), page)
+            answer = _describe_run(session.build_with_parameters(loaded, parameters), input_figures)
         elif loaded.kind.module:
-            answer = loaded.kind.commands.check(loaded, parameters, page)
+            answer = loaded.kind.commands.check(loaded, parameters, input_figures)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            answer = _describe_calibration(build_calibration(loaded, values), page)
+            answer = _describe_calibration(build_calibration(loaded, values), input_figures)
             try:
                 check_packages(loaded.config.posterior.method.build())
             except MissingPackageError as error:
@@ -69,14 +69,14 @@ def check(
     return answer
 
 
-def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, page: "Page") -> Answer:
+def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, figures: "InputFigures") -> Answer:
     if output is not None:
-        check_outputs([output], overwrite=page.overwrite, inputs=session.inputs_of(loaded))
+        check_outputs([output], overwrite=figures.overwrite, inputs=session.inputs_of(loaded))
     run, report = build_translated(loaded)
     assert report is not None
     for line in report.lines():
         echo(line)
-    answer = {"kind": "run"} if run is None else _describe_run(run, page)
+    answer = {"kind": "run"} if run is None else _describe_run(run, figures)
     report.check()  # raises for unsupported settings, after all of them were printed
     if output is not None:
         header = f"# {loaded.config.case.name}: the case of {report.model} in {loaded.path.name}.\n"
@@ -86,32 +86,29 @@ def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, page: "Page") 
 
 
 @dataclasses.dataclass(frozen=True)
-class Page:
-    """Options of the figures of inputs."""
+class InputFigures:
+    """Where to draw the inputs of cases, if anywhere."""
 
-    figures: Path | None  # folder; without it no figure is drawn
+    folder: Path | None  # `None` to draw nothing
     overwrite: bool  # whether existing files may be replaced
 
     def draw(self, case: Case, *, several: bool = False) -> None:
-        """Draw the inputs of a case, if figures are wanted.
-
-        With `several` cases, the name of the figure contains that of the case.
-        """
-        if self.figures is not None:
+        """Draw the inputs of a case, if there is a folder; with `several` cases, the file names differ."""
+        if self.folder is not None:
             from ..plotting.inputs import plot_inputs  # slow import
             from ..plotting.style import save_figures
 
             name = f"inputs_{file_name(case.name)}" if several else "inputs"
-            check_outputs([self.figures / f"{name}.png"], overwrite=self.overwrite)
+            check_outputs([self.folder / f"{name}.png"], overwrite=self.overwrite)
             with np.errstate(all="ignore"):
                 figure = plot_inputs(case)
-            session.report_written(save_figures({name: figure}, self.figures))
+            session.report_written(save_figures({name: figure}, self.folder))
 
 
-def _describe_run(run: Run, page: Page) -> Answer:
+def _describe_run(run: Run, figures: InputFigures) -> Answer:
     """Print case, model and times of a run."""
     case, model = _describe_case(run.case, run.observations), describe_model(run.model)
-    page.draw(run.case)
+    figures.draw(run.case)
     length = run.duration_from(0.0)
     run.case.check_covers(0.0, length)
     with Place(run.source).naming("time"):
@@ -135,11 +132,12 @@ def describe_times(length: float, dt: float, output_interval: float) -> Answer:
     return {"n_steps": n_steps, "dt": dt, "n_frames": frames.n_all, "output_interval": output_interval}
 
 
-def _describe_calibration(setup: Calibration, page: Page) -> Answer:
+def _describe_calibration(setup: Calibration, figures: InputFigures) -> Answer:
+    """Print cases, weights, model, free parameters and method of a calibration."""
     cases = []
     for target in setup.targets:
         case = _describe_case(target.case, target.observations)
-        page.draw(target.case, several=len(setup.targets) > 1)
+        figures.draw(target.case, several=len(setup.targets) > 1)
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         echo(f"  weights: {weights}; time step {target.dt:g} s")
         _check_step(setup.model, target.case, target.dt)
@@ -156,6 +154,7 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
 
 
 def _describe_case(case: Case, observations: Observations | None) -> Answer:
+    """Print grid, fluxes at the start, constants of the density, and observations of a case."""
     depth, rotation = float(case.grid.depth), float(case.coriolis_parameter)
     echo(
         f"case: {case.name}, {case.grid.n_cells} cells over {depth:g} m, "
@@ -189,7 +188,7 @@ def _describe_case(case: Case, observations: Observations | None) -> Answer:
 
 
 def describe_model(model: Model) -> Answer:
-    """Print the closure and the time scheme."""
+    """Print the closure, its number of parameters, and theta of the time scheme."""
     n_parameters = len(list(iterate_parameters(model.closure)))
     n_parameters += sum(len(info.value) for info in iterate_vectors(model.closure))
     name = type(model.closure).__name__

@@ -1,4 +1,4 @@
-"""Arguments, options and help of all commands; the work is done elsewhere, see `application.command`."""
+"""Arguments, options and help of all commands; other modules do the work, see `application.command`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -26,14 +26,14 @@ def check(
     settings: options.Settings = options.NONE,
     output: Annotated[
         Path | None,
-        options.output("FILE.yaml", "For a set-up of another model: the equivalent configuration."),
+        options.output("FILE.yaml", "For a set-up of another model: write the equivalent configuration."),
     ] = None,
     figures: options.Figures = None,
     overwrite: options.Overwrite = False,
 ) -> Answer:
-    """Check a configuration and its files, and print what it would do: inputs, budgets, notes.
+    """Check a configuration and its files; print its cases, model and times, and notes on doubtful inputs.
 
-    For a set-up of another model, report on every setting.
+    For a set-up of GOTM, list settings that differ, have no effect or are not supported.
     """
     ...
 
@@ -44,29 +44,32 @@ def run(
     output: Annotated[
         Path | None,
         options.output(
-            "OUT.nc", "File for the results, without figures; by default a file and figures in output.folder."
+            "OUT.nc",
+            "File for the results; no figures are drawn. By default a file and figures in output.folder.",
         ),
     ] = None,
     parameters: options.Parameters = None,
     settings: options.Settings = options.NONE,
     restart: Annotated[
-        Path | None, Option(metavar="FILE.nc", help="Continue from a frame of an earlier run.")
+        Path | None, Option(metavar="FILE.nc", help="Results of an earlier run to continue.")
     ] = None,
-    frame: Annotated[int, Option(help="Frame to continue from; -1 is the last.")] = -1,
+    frame: Annotated[
+        int, Option(help="Frame of --restart to start from, counted from 0; -1 is the last.")
+    ] = -1,
     overwrite: options.Overwrite = False,
     draws: Annotated[
         int,
-        Option(help="Run so many draws of --posterior, too, and write their quantiles to OUT_draws.nc."),
+        Option(help="Number of draws of --posterior to run, too; their quantiles are in OUT_draws.nc."),
     ] = 0,
     posterior: Annotated[
         Path | None,
-        Option(metavar="FILE.nc", help="File of `tunax-lite posterior` with the draws."),
+        Option(metavar="FILE.nc", help="Draws of parameters, posterior.nc of `tunax-lite posterior`."),
     ] = None,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 
-    CONFIG is a configuration of the package, or a set-up of another model that an extension reads. Of a
-    set-up of GOTM, `--set ignore_unsupported=true` runs without settings that are not supported.
+    CONFIG is a configuration of the package or a set-up of GOTM (gotm.yaml). With `--set
+    ignore_unsupported=true`, a set-up of GOTM runs without its unsupported settings.
     """
 
 
@@ -76,8 +79,8 @@ def plot(
         list[Path],
         Argument(
             metavar="FILE...",
-            help="Run, history or posterior of a calibration, or assimilation; or several runs and "
-            "observations.",
+            help="Results of a run, calibration (history.nc), posterior or assimilation; or several files "
+            "to draw together.",
         ),
     ],
     output: Annotated[
@@ -85,9 +88,9 @@ def plot(
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Draw the figures of an output: sections and profiles, or loss and parameters.
+    """Draw the figures of a file of results: sections and profiles, or loss and parameters.
 
-    Several files are drawn together: runs of this package and of GOTM, and observations of one mooring.
+    Files to draw together are runs of this package and of GOTM, and observations of one mooring.
     """
 
 
@@ -105,7 +108,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML page about a calibration and its posterior.
 
-    Figures of a run, a posterior or an assimilation alone are drawn by `tunax-lite plot`.
+    For figures of a run, a posterior or an assimilation alone, use `tunax-lite plot`.
     """
 
 
@@ -115,7 +118,8 @@ def budget(
 ) -> Answer:
     """Print the budgets of heat, salt, tracers and kinetic energy of a run: each term, and the residual.
 
-    Rates are means over the output interval, and over the whole run; what enters the column is positive.
+    Terms are means over the run, positive if they increase the content of the column. A budget is closed if
+    rounding explains the residual of every output interval.
     """
     ...
 
@@ -123,10 +127,10 @@ def budget(
 @command("Core", module="check")
 def describe(
     name: Annotated[
-        str, Argument(help="A closure, a part of one, a term, a method …, or package.module:Class.")
+        str, Argument(help="Name of a closure, part of a closure, term or method, or package.module:Class.")
     ],
 ) -> None:
-    """Explain a name used in configurations: parameters with unit, range, default, meaning; pools."""
+    """Explain a name used in configurations: meaning, default, unit and range of its parameters."""
 
 
 @command("Core", module="check")
@@ -150,7 +154,7 @@ def doctor() -> Answer:
 @command("Calibration", "Finished work is saved: continue with --resume.", module="calibrate")
 def calibrate(
     config: options.Config,
-    output: options.Folder = None,
+    output: options.CalibrationFolder = None,
     resume: options.Resume = False,
     overwrite: options.Anew = False,
     settings: options.Settings = options.NONE,
@@ -159,17 +163,17 @@ def calibrate(
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
 
-    For a map, find a correction of the heat flux for every column, and parameters that all columns share.
-    After any interruption, --resume continues with the same iterates.
+    For a map, estimate a correction of the heat flux for every column, and parameters that all columns share.
+    An interrupted calibration continues with --resume and has the same results as an uninterrupted one.
     """
 
 
-@command("Calibration", "Finished work is saved: continue with --resume.", module="calibrate")
+@command("Calibration", "Finished draws of NUTS are saved: continue with --resume.", module="calibrate")
 def posterior(
     config: options.Config,
     method: Annotated[
         Literal["laplace", "nuts", "smc"] | None,
-        Option(help="Method with its default settings; by default that of the configuration."),
+        Option(help="Method, with its default settings; by default the configured one."),
     ] = None,
     parameters: Annotated[
         Path | None,
@@ -178,7 +182,7 @@ def posterior(
             help="Parameters to start from; by default parameters.yaml of the output folder, if it exists.",
         ),
     ] = None,
-    output: options.Folder = None,
+    output: options.CalibrationFolder = None,
     resume: options.Resume = False,
     overwrite: options.Anew = False,
     settings: options.Settings = options.NONE,
@@ -187,15 +191,15 @@ def posterior(
 ) -> None:
     """Compute the distribution of the free parameters; write posterior.nc, posterior.yaml and figures.
 
-    CONFIG is that of the calibration; its section `posterior` sets the method. --resume continues
-    interrupted chains of NUTS with the same draws; other methods start again.
+    CONFIG configures the calibration; its section `posterior` sets the method. --resume continues interrupted
+    chains of NUTS with the same draws; other methods start again.
     """
 
 
 @command("Calibration", "Finished work is saved: repeat the command to continue.", module="calibrate")
 def cross_validate(
     config: options.Config,
-    output: options.Folder = None,
+    output: options.CalibrationFolder = None,
     overwrite: options.Anew = False,
     settings: options.Settings = options.NONE,
     workers: options.Workers = None,
@@ -203,8 +207,8 @@ def cross_validate(
 ) -> None:
     """Calibrate on all cases, and without each in turn; print the errors on the case left out.
 
-    CONFIG is that of a calibration. After any interruption, the same command continues; finished
-    calibrations are reused, including that of `tunax-lite calibrate` in the same folder.
+    CONFIG configures a calibration. After an interruption, repeat the command to continue. Finished
+    calibrations are reused, including the one of `tunax-lite calibrate` in the same folder.
     """
 
 
@@ -214,10 +218,11 @@ def evaluate(
     parameters: options.Parameters = None,
     settings: options.Settings = options.NONE,
 ) -> Answer:
-    """Print root mean square and mean errors, over all levels and the times of `evaluation` (after 2 h).
+    """Print root mean square and mean errors against the observations, over all observed levels.
 
-    CONFIG is that of a run, or of a calibration: then all its cases are compared. With --parameters the
-    errors of the configuration and of the given parameters stand side by side.
+    CONFIG configures a run, whose section `evaluation` selects the times (by default after 2 h), or a
+    calibration, whose cases are all evaluated at the times of `misfit`. --parameters adds a column of errors
+    with these parameters.
     """
     ...
 
@@ -226,17 +231,17 @@ def evaluate(
 def compare(
     config: options.Config,
     output: options.Folder = None,
-    closures: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by label.")] = "",
-    cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
+    closures: Annotated[str, Option(metavar="NAME,NAME", help="Labels of closures; by default all.")] = "",
+    cases: Annotated[str, Option(metavar="NAME,NAME", help="Names of cases; by default all.")] = "",
     settings: options.Settings = options.NONE,
     overwrite: options.Overwrite = False,
     workers: options.Workers = None,
     scheduler: options.Scheduler = None,
 ) -> Answer:
-    """Compare closures: errors against large-eddy simulations or any other observations.
+    """Compare closures by their errors against large-eddy simulations or any other observations.
 
     Writes comparison.csv with a row for each closure, grid, case, time step and variable; comparison.md with
-    a table for each variable and means; and figures of profiles, sections of errors and series for each case.
+    a table for each variable; and figures of profiles, sections of errors and series for each case.
     """
     ...
 

@@ -10,30 +10,29 @@ from .run import FIGURES, run
 from .terminal import echo
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_FOLDERS = _PACKAGE / "configs", _PACKAGE.parent / "configs"  # of an installed package, and of a checkout
+_FOLDERS = _PACKAGE / "configs", _PACKAGE.parent / "configs"  # if installed, and in a checkout
 _CONFIGS = {"calibration.yaml": "calibrations/synthetic.yaml", "run.yaml": "runs/synthetic.yaml"}
 
 
 def demo(output: Path, *, overwrite: bool) -> None:
     """See `commands.demo`."""
-    folder = output
-    configs = [_copied(folder / name, source, overwrite) for name, source in _CONFIGS.items()]
-    parameters = folder / "parameters.yaml"
-    # Before the calibration, which takes long.
+    configs = [_copied(output / name, source, overwrite) for name, source in _CONFIGS.items()]
+    parameters = output / "parameters.yaml"
+    # Check now, rather than after the calibration, which takes long.
     names = ("run.nc", *(f"run_{figure}.png" for figure in FIGURES))
-    check_outputs([folder / name for name in names], overwrite=overwrite)
-    echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {folder}")
-    calibrate(configs[0], output=folder, overwrite=overwrite)
+    check_outputs([output / name for name in names], overwrite=overwrite)
+    echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {output}")
+    calibrate(configs[0], output=output, overwrite=overwrite)
     echo(f"\n2. Run the calibrated model: tunax-lite run {configs[1]} --parameters {parameters}")
-    run(configs[1], [f"output.folder={folder}"], parameters=parameters, overwrite=overwrite)
+    run(configs[1], [f"output.folder={output}"], parameters=parameters, overwrite=overwrite)
     echo(f"\n3. Errors before and after: tunax-lite evaluate {configs[1]} --parameters {parameters}")
     evaluate(configs[1], [], parameters)
-    echo(f"\nThe observations, and the model before and after: {folder / 'profiles.png'}")
-    echo(f"The calibrated run and the observations: {folder / 'run_fit.png'}")
+    echo(f"\nThe observations, and the model before and after: {output / 'profiles.png'}")
+    echo(f"The calibrated run and the observations: {output / 'run_fit.png'}")
 
 
 def _copied(path: Path, name: str, overwrite: bool) -> Path:
-    """Copy a configuration of the package next to the results, where it can be edited."""
+    """Copy a configuration of the package into the folder of the results, where it can be edited."""
     sources = [folder / name for folder in _FOLDERS if (folder / name).is_file()]
     if not sources:
         raise ConfigError(f"demo: expected {name} in {_FOLDERS[0]}, got none; install the package again.")

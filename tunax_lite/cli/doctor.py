@@ -53,7 +53,7 @@ def doctor() -> Answer:
 
 
 def _step() -> Answer:
-    """Time of a step of k-epsilon on 64 levels, and the time to trace and compile the loop around it."""
+    """Time of a step of k-epsilon on 64 levels [us], and time to trace and compile a run [s]."""
     grid = Grid.uniform(256.0, N_LEVELS)
     case = Case(
         grid=grid,

@@ -91,7 +91,7 @@ def _error_rows(
 def _by_variable(
     rows: Sequence[ErrorRow], value_of: Callable[[ErrorRow], float]
 ) -> dict[tuple[str, str, str], list[float]]:
-    """Group values by case, variable and unit: a list with one value per label."""
+    """Group values by case, variable and unit; a group has one value per label."""
     lines: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
         lines.setdefault((row.case, row.variable, row.unit), []).append(value_of(row))
@@ -99,7 +99,7 @@ def _by_variable(
 
 
 def _number(error: float, sign: str = "") -> str:
-    """Five decimals, or scientific notation where these are not enough."""
+    """Format an error with five decimals, or in scientific notation if it is small or large."""
     return f"{error:{sign}.5f}" if error == 0.0 or 1e-4 <= abs(error) < 1e7 else f"{error:{sign}.4e}"
 
 
@@ -175,9 +175,11 @@ def compare(
         outputs += [folder / f"comparison.{suffix}" for suffix in ("csv", "md")]
         check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(loaded))
         session.say_rejected(next(iter(targets.values())))
-        compared = computed(loaded, candidates, targets, workers, scheduler)
+        compared = run_comparison(loaded, candidates, targets, workers, scheduler)
         rows, parts = compared.rows, comparison.tables(compared.rows)
-        write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")  # even if drawing fails
+        write_rows(
+            folder / "comparison.csv", type(rows[0]), rows, ".6g"
+        )  # before the figures, in case drawing fails
         echo("drawing figures ...")
         figures = {}
         for target in compared.shown:
@@ -198,11 +200,11 @@ def compare(
 
 
 def names_in(text: str) -> list[str]:
-    """Names in the value of an option such as `--cases NAME,NAME`."""
+    """Split the value of an option such as `--cases NAME,NAME`."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def computed(
+def run_comparison(
     loaded: Loaded[ComparisonConfig],
     candidates: Mapping[str, Model],
     targets: Mapping[str, Sequence[Target]],

@@ -11,7 +11,7 @@ Settings = Annotated[
     Option(
         "--set",
         metavar="KEY.PATH=VALUE",
-        help="Replace a value of the configuration; the value is read as YAML. May be repeated.",
+        help="Replace a value of the configuration; VALUE is read as YAML. May be repeated.",
     ),
 ]
 Parameters = Annotated[
@@ -20,7 +20,7 @@ Parameters = Annotated[
 
 
 def output(metavar: str, text: str) -> Any:  # declaration of an option
-    """`--output`, with its meaning for a command."""
+    """Declare the option `--output` with its meaning for a command."""
     return Option("--output", "-o", metavar=metavar, help=text)
 
 
@@ -28,20 +28,25 @@ Figures = Annotated[
     Path | None, Option("--figures", metavar="DIR", help="Folder for figures; by default none are drawn.")
 ]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing files.")]
-Resume = Annotated[bool, Option("--resume", help="Continue the computation in the output.")]
-Anew = Annotated[bool, Option("--overwrite", help="Start over in an output with earlier results.")]
+Resume = Annotated[bool, Option("--resume", help="Continue an interrupted computation in the output.")]
+Anew = Annotated[bool, Option("--overwrite", help="Start again and replace earlier results in the output.")]
 Folder = Annotated[Path | None, output("DIR", "Folder for the results; by default results/CONFIG.")]
-
+CalibrationFolder = Annotated[
+    Path | None, output("DIR", "Folder for the results; by default output.folder, or results/CONFIG.")
+]
 
 Workers = Annotated[
     int | None,
-    Option(metavar="N", help="Processes on this machine, each with its share of the cores or GPUs."),
+    Option(
+        metavar="N",
+        help="Number of processes on this machine, which share its cores or GPUs; by default one.",
+    ),
 ]
 Scheduler = Annotated[
     str | None,
     Option(
         metavar="ADDRESS|FILE",
-        help="Run on the workers of a Dask scheduler: its address, as tls://node1:8786, or its file.",
+        help="Dask scheduler whose workers to use: an address such as tls://node1:8786, or a file.",
     ),
 ]
 

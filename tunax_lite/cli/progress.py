@@ -22,13 +22,16 @@ def fraction_of(
 ) -> Iterator[Callable[[float, str], None]]:
     """Provide a function to call with the completed fraction and a description of the current state.
 
-    `first` describes the time before the first call. That includes compilation, so that the remaining time is
-    extrapolated from the time since then.
+    `first` describes the work before the first call. It includes compilation, so the remaining time is
+    extrapolated from the calls alone.
     """
     echo(f"{what}: {first} ...")
     is_terminal, start = sys.stdout.isatty(), time.perf_counter()
     first_report: tuple[float, float] | None = None  # its fraction and its time
-    last_line, is_open = -math.inf, False  # time of the last line in a log; whether a line lacks its end
+    last_line, is_open = (
+        -math.inf,
+        False,
+    )  # time of the last line in a log; whether a line on a terminal lacks its end
 
     def show(fraction: float, where: str) -> None:
         nonlocal first_report, last_line, is_open

@@ -164,10 +164,12 @@ def _draw(path: Path, setup: Run) -> list[Path]:
 def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str, ...]]:
     """Return a run that computes the requested diagnostics, and the names of the variables to keep.
 
-    Requested names may be those of another model. `where` names the setting in messages.
+    Names of another model are translated. `where` names the setting in messages.
+
+    Raises `ConfigError` for a name that is neither a variable of the run nor a diagnostic.
     """
     aliases: dict[str, str] = {}
-    for names_of_model in additions("formats", "VARIABLE_NAMES"):  # names of another model to those here
+    for names_of_model in additions("formats", "VARIABLE_NAMES"):  # from names of another model
         aliases |= names_of_model
     shapes = jax.eval_shape(lambda case: (case.start_state, setup.model.init(case)), setup.case)
     stored = set(prognostic_variables(*shapes))
@@ -193,7 +195,7 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
         FileFormatError: a frame with values that are not finite or not possible.
     """
     case, model = setup.case, setup.model
-    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
+    with jax.enable_x64(True):  # keeps double precision on reading
         trajectory = io.read_trajectory(path)
     earlier = read_provenance(path)
     with opened(path) as stored:
@@ -231,7 +233,7 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
             {name or "class": each.get(name) for name in differing} for each in (options, old_options)
         ),
     }
-    if all(dates):  # time counts from here, in another year or hour under other weather
+    if all(dates):  # times count from this date: with another, the forcing would differ
         settings["case.start_time"] = tuple(universal(date) for date in dates)
     for name, (new, old) in settings.items():
         if new != old:

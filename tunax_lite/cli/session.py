@@ -103,12 +103,12 @@ def notes_shown() -> contextlib.AbstractContextManager[list[InputWarning]]:
 
 
 def since_start(time: float) -> str:
-    """A time [s] since the start in words."""
+    """Format a time [s] since the start of a case."""
     return f"{time:g} s (day {time / 86400.0:.4g})"
 
 
 def judge_water(extremes: Iterable[Extreme]) -> None:
-    """Print a note on unlikely water; print an error on impossible water, and exit after all of them.
+    """Print notes on unlikely and errors on impossible water; after an error, exit at the end.
 
     Call it after writing the results, which show the cause.
     """
@@ -127,7 +127,7 @@ def judge_water(extremes: Iterable[Extreme]) -> None:
 
 
 def say_rejected(targets: Sequence[Target]) -> None:
-    """Print how many observed values were rejected by quality flags."""
+    """Print the numbers of observed values that quality flags rejected."""
     lines = (
         f"{target.case.name}: {number} values of {variable} rejected by quality flags"
         for target in targets
@@ -145,7 +145,7 @@ def report_written(paths: Iterable[Path]) -> None:
 
 
 def results_folder(loaded: Loaded[CalibrationConfig], output: Path | None) -> Path:
-    """Output folder of a command on a calibration."""
+    """Output folder of a command on a calibration: `--output`, `output.folder` or results/NAME."""
     return output or Path(loaded.config.output.folder or Path("results") / loaded.name)
 
 
@@ -155,7 +155,7 @@ def precision(loaded: Loaded):
 
 
 def parameters_for(path: Path | None, closure: str) -> CalibratedValues | None:
-    """Values of a parameter file, checked to match a closure; `None` without a file."""
+    """Read a parameter file for the closure of this class name; `None` without a file."""
     if path is None:
         return None
     try:
@@ -168,7 +168,7 @@ def parameters_for(path: Path | None, closure: str) -> CalibratedValues | None:
 
 
 def provenance(loaded: Loaded, case: str, closure: AbstractClosure, restart: str = "") -> Provenance:
-    """Origin of an output file; `restart` describes the frame from which a run was continued."""
+    """Return the origin of an output file; `restart` describes the frame from which a run was continued."""
     return Provenance(
         config=loaded.text,
         case=case,
@@ -189,12 +189,12 @@ def _data_files(loaded: Loaded) -> dict[str, Path]:
 
 
 def inputs_of(loaded: Loaded, *others: Path | None) -> list[Path]:
-    """Files that a command reads: a configuration, the files that it names, and others."""
+    """List the files that a command reads: a configuration, the files that it names, and others."""
     return [loaded.path, *_data_files(loaded).values(), *(path for path in others if path is not None)]
 
 
 def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):
-    """Origin of the files of a calibration on cases of these names, as attributes."""
+    """Attributes that record the origin of a calibration on the named cases."""
     return provenance(loaded, ", ".join(names), closure).attributes
 
 
@@ -205,17 +205,17 @@ def _machine() -> str:
 
 
 def command_line() -> str:
-    """The command that is running."""
+    """The command line that was entered."""
     return _in_utf_8(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))
 
 
 def _in_utf_8(text: str) -> str:
-    """File names as text, even if the locale cannot represent them."""
+    """Escape bytes of file names that are not valid text in the locale."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def build_with_parameters(loaded: Loaded[RunConfig], parameters: Path | None) -> Run:
-    """Build a run with the values of a parameter file, and note a use outside the recommended range."""
+    """Build a run, insert the values of a parameter file, and note a use outside the recommended range."""
     run = build_run(loaded)
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
@@ -230,7 +230,7 @@ def build_with_parameters(loaded: Loaded[RunConfig], parameters: Path | None) ->
 
 
 def set_up_jax() -> None:
-    """Configure JAX except for its precision, and check `JAX_PLATFORMS`."""
+    """Configure JAX except for its precision; `ConfigError` for an unavailable `JAX_PLATFORMS`."""
     configure(precision=None)
     if platforms := os.environ.get("JAX_PLATFORMS"):
         try:
@@ -239,7 +239,7 @@ def set_up_jax() -> None:
             raise ConfigError(f"JAX_PLATFORMS={platforms}: {error}") from error
 
 
-_N_TIMES = 500  # at which fluxes are compared with the valid range
+_N_TIMES = 500  # number of times at which fluxes are compared with the valid range
 
 
 def valid_range_of(closure: AbstractClosure) -> ValidRange | None:
@@ -250,7 +250,7 @@ def valid_range_of(closure: AbstractClosure) -> ValidRange | None:
 
 
 def notes_on_recommended(run: Run) -> Iterator[str]:
-    """Notes on cells, steps, stress and heat flux outside the range of `valid_range_of`."""
+    """Describe cells, steps, wind stress and heat flux outside the range of `valid_range_of`."""
     case, name, valid = run.case, name_of(type(run.model.closure)), valid_range_of(run.model.closure)
     if valid is None:
         return

@@ -1,6 +1,6 @@
 """Runs written piece by piece, so that they need little memory and report their progress.
 
-A run is computed in pieces of about a second whose frames fit into a memory budget. Each is appended to a
+A piece takes about a second to compute, and its frames fit into a memory budget. Pieces are appended to a
 temporary file, which is renamed at the end.
 """
 
@@ -23,7 +23,7 @@ from ..io.dataset import appending_frames, to_dataset
 from ..io.provenance import Provenance
 
 _WORK_OF_A_PIECE = 4_000_000
-"""Cells times steps of a piece: about a second for one column, less for a batch."""
+"""Largest product of cells and steps in a piece: about a second for one column, less for a batch."""
 
 
 def run_to_file(
@@ -48,7 +48,7 @@ def run_to_file(
         diagnostics: names of `DIAGNOSTICS`.
         means: averages between frames, as in `simulate`.
         provenance: as in `to_dataset`.
-        memory_budget: bytes of frames held at once.
+        memory_budget: approximate size of the frames held at once [bytes].
         report: called with each piece; an exception ends the run.
 
     Raises:
@@ -58,7 +58,7 @@ def run_to_file(
     n_frames, steps_per_frame, rest = length = length_of_run(duration, output_interval, dt)
     step_starts = bool(OF_THE_STEP.intersection(diagnostics))
     names = Averaged.of(means).names
-    # Tendencies are as many profiles as terms act on quantities.
+    # Every term has a profile of tendencies for each quantity: together about four times a frame.
     budget = memory_budget // (1 + bool(means) + step_starts + bool(names) + 4 * (TENDENCIES in names))
     piece = _frames_at_once(model, case, start, length.n_all, steps_per_frame, budget)
     piece = max(1, min(piece, n_frames))
@@ -81,11 +81,13 @@ def run_to_file(
     done, last = 0, None
     with appending_frames(path) as append:
         while done < length.n_all:
-            # Steps that do not fill a frame make a shorter last one.
+            # The last frame is shorter if the output interval does not divide the duration.
             is_rest = done == n_frames
             # The last piece starts earlier, repeating known frames, so that no new program is compiled.
             frames, n_repeated = (1, 0) if is_rest else (piece, max(0, done + piece - n_frames))
-            if n_repeated >= (1 if last is None else last.n_frames):  # the previous piece lacks its start
+            if n_repeated >= (
+                1 if last is None else last.n_frames
+            ):  # it would start before the previous piece
                 frames, n_repeated = n_frames - done, 0
             if last is not None:
                 start = last.restart(-1 - n_repeated)

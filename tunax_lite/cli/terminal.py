@@ -11,7 +11,7 @@ import typer
 
 
 def printable(text: object) -> str:
-    """Text with control characters escaped, except line ends and tabs."""
+    """Escape control characters except line ends and tabs."""
     shown = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in str(text))
     return "".join(shown)
 
@@ -70,7 +70,7 @@ def _is_number(text: str) -> bool:
 
 
 def prepare_terminal() -> None:
-    """Escape what a terminal cannot show, and print warnings as messages.
+    """Escape characters that the terminal cannot encode, and print warnings as messages.
 
     A service may start without standard streams: they are replaced by the null device.
     """

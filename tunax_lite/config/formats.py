@@ -113,10 +113,10 @@ class Kind(NamedTuple):
         key: top-level key by which its files are recognised; `load.kinds` orders kinds that share one.
         config: section of the whole file.
         module: name of the module with its commands, imported when one runs; empty for the kinds of this
-            folder, whose commands are in `cli`. `check(loaded, parameters, page)` takes the loaded
-            configuration, the path of a parameter file or `None`, and the `cli.check.Page`; it prints what
-            the command would do and returns the answer for scripts. `calibrate`, which is optional, has the
-            arguments of `cli.calibrate.calibrate`.
+            folder, whose commands are in `cli`. `check(loaded, parameters, figures)` takes the loaded
+            configuration, the path of a parameter file or `None`, and the `cli.check.InputFigures`; it
+            describes the configuration and returns the answer for scripts. `calibrate`, which is optional,
+            has the arguments of `cli.calibrate.calibrate`.
     """
 
     label: str

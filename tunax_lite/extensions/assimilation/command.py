@@ -10,7 +10,7 @@ import numpy as np
 
 from ...cli import session
 from ...cli.application import Answer
-from ...cli.check import Page, describe_model, describe_times
+from ...cli.check import InputFigures, describe_model, describe_times
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import ConfigError, Loaded
@@ -102,12 +102,12 @@ def _print_summary(assimilation: Assimilation, records: Records) -> None:
             )
 
 
-def check(loaded: Loaded[AssimilationConfig], parameters: Path | None, page: Page) -> Answer:
+def check(loaded: Loaded[AssimilationConfig], parameters: Path | None, figures: InputFigures) -> Answer:
     """Print the model, the times, and the numbers of observations, cycles and members."""
     assimilation = _built(loaded, parameters)
     system, cycles, method = assimilation.system, assimilation.cycles, assimilation.method
     model, n_values = describe_model(system.model), sum(each.time.size for each in assimilation.streams)
-    page.draw(system.case)
+    figures.draw(system.case)
     times = describe_times(cycles.end, system.dt, cycles.interval)
     echo(
         f"assimilation: {n_values} observations in {len(assimilation.streams)} streams, "

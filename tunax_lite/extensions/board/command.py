@@ -10,8 +10,8 @@ from ...calibration.comparison import PERSISTENCE
 from ...calibration.validation import ErrorRow
 from ...cli import session
 from ...cli.application import Answer
-from ...cli.check import Page
-from ...cli.evaluate import computed, names_in
+from ...cli.check import InputFigures
+from ...cli.evaluate import names_in, run_comparison
 from ...cli.terminal import echo, print_table
 from ...config import ConfigError
 from ...config.build import candidates_of, case_on_grids, check_chosen
@@ -57,7 +57,7 @@ def board(
         setup = Loaded(configured.comparison(sections), loaded.place)
         candidates, protocol = candidates_of(setup), configured.protocol
         on_grid = {f"cells of {protocol.cell_thickness:g} m": list(targets.values())}
-        compared = computed(setup, candidates, on_grid, workers, scheduler).rows
+        compared = run_comparison(setup, candidates, on_grid, workers, scheduler).rows
         board_rows = [_row(configured, PERSISTENCE, "the initial profile kept", (), compared)]
         for each in sections:
             board_rows.append(_row(configured, each.title, each.constants_from, each.saw, compared))
@@ -151,7 +151,7 @@ def _row(
     return Row(label, constants_from, None if saw is None else tuple(saw), results, unseen)
 
 
-def check(loaded: Loaded[BoardConfig], parameters: Path | None, page: Page) -> Answer:
+def check(loaded: Loaded[BoardConfig], parameters: Path | None, figures: InputFigures) -> Answer:
     """Print which simulations of a board are available, and the number of its rows."""
     targets, _, missing = available(loaded)
     config = loaded.config

@@ -12,7 +12,7 @@ from typer import Exit
 from ...calibration.results import check_folder
 from ...cli import session
 from ...cli.application import Answer
-from ...cli.check import Page, describe_model, describe_times
+from ...cli.check import InputFigures, describe_model, describe_times
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import Loaded
@@ -170,7 +170,7 @@ def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:
     )
 
 
-def check(loaded: Loaded[MapConfig], parameters: Path | None, page: Page) -> Answer:
+def check(loaded: Loaded[MapConfig], parameters: Path | None, figures: InputFigures) -> Answer:
     """Print the size of a map, the model and the times, and draw the inputs of the first column."""
     needed("zarr", "tunax-lite map")
     run = build_map(loaded, session.parameters_for(parameters, loaded.closure_class.__name__))
@@ -183,7 +183,7 @@ def check(loaded: Loaded[MapConfig], parameters: Path | None, page: Page) -> Ans
     )
     length = min(run.duration, _TIME_SHOWN)
     first = column_of(columns.case(slice(0, 1), 0.0, length), 0)
-    page.draw(dataclasses.replace(first, duration=length))
+    figures.draw(dataclasses.replace(first, duration=length))
     times = describe_times(run.duration, run.dt, run.output_interval)
     session.say_notes(columns.notes)
     points = {"shape": list(columns.shape), "n_cells": n_cells, "start": columns.epoch.isoformat()}
