@@ -73,6 +73,25 @@ def test_runs_without_dates_count_from_their_starts_and_do_not_mix_with_others(r
             files_figures(wrong)
 
 
+def test_results_of_gotm_stand_beside_runs(runs, tmp_path):
+    with netCDF4.Dataset(tmp_path / "gotm.nc", "w") as file:
+        for name, size in {"time": 3, "z": 2, "zi": 3, "lat": 1, "lon": 1}.items():
+            file.createDimension(name, size)
+        file.createVariable("time", float, ("time",))[:] = [0.0, 21600.0, 43200.0]
+        file["time"].units = "seconds since 2015-03-02 00:00:00"
+        for name, values in {"zi": [-20.0, -4.0, 0.0], "temp": [10.0, 12.5]}.items():
+            dims = "time", "zi" if name == "zi" else "z", "lat", "lon"
+            file.createVariable(name, float, dims)[:] = np.array(values)[:, None, None]
+    figures = files_figures([runs[0], tmp_path / "gotm.nc"])
+    line = figures["series"].axes[0].get_lines()[1]
+    assert line.get_label() == "gotm"
+    np.testing.assert_array_equal(np.asarray(line.get_ydata()), [12.5, 12.5, 12.5])
+    with netCDF4.Dataset(tmp_path / "gotm.nc", "a") as file:
+        file.renameVariable("temp", "rho")
+    with error_naming(FileFormatError, "gotm.nc temp GOTM"):
+        files_figures([runs[0], tmp_path / "gotm.nc"])
+
+
 def test_the_depth_of_a_moving_instrument_stands_in_the_label():
     fixed, moving = np.full(5, -4.0), np.array([-4.0, -4.5, -9.0, -6.0, -5.0])
     assert reference_depth(fixed) == (-4.0, "4 m")

@@ -88,8 +88,10 @@ def _run_of(file: Path) -> tuple[RunProfiles, str | None] | None:
         if contents["temperature"].ndim != 2:
             raise error_in(contents, "temperature", "one column", "several", "write the file of one of them")
         return profiles_of(read_netcdf(file)), style.start_of(contents)
-    if not {"time", "zi", "temp"} <= set(contents.variables):
+    if not {"time", "zi"} <= set(contents.variables):
         return None
+    if "temp" not in contents:
+        raise error_in(contents, "temp", "a result of GOTM with temp", "one without", "let GOTM write it")
     times, faces = read_time(contents["time"]), np.atleast_2d(contents["zi"].values.squeeze())
     time = times.values - times.values[0]
     time = time / np.timedelta64(1, "s") if is_dated(times) else time
