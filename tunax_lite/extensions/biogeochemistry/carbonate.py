@@ -33,7 +33,7 @@ _MOST_ITERATIONS = 60
 
 
 class Equilibrium(NamedTuple):
-    """The carbonate system [mol kg-1]; partial pressure [atm].
+    """The carbonate system in equilibrium.
 
     Args:
         hydrogen, carbonic_acid, bicarbonate, carbonate: concentrations [mol kg-1].
@@ -129,9 +129,9 @@ def equilibrium(
 
     Args:
         carbon: dissolved inorganic carbon [mol kg-1], at least 0.
-        alkalinity: [mol kg-1]; negative in acid water.
-        temperature: -2 to 50 degC.
-        salinity: 0 to 50 g kg-1.
+        alkalinity: alkalinity [mol kg-1]; negative in acid water.
+        temperature: temperature from -2 to 50 degC.
+        salinity: salinity from 0 to 50 g kg-1.
         equilibria: see `Constants.of`. With `pml` an alkalinity must lie above 0 and below twice the carbon
             plus the total boron; otherwise pH is 1 or 14.
     """
@@ -149,7 +149,7 @@ def equilibrium(
 
 
 def _logarithm_of_hydrogen(carbon: Values, alkalinity: Values, constants: Constants) -> Values:
-    """ln [H+], to round-off."""
+    """Solve for ln [H+], to round-off."""
     if constants.water is None:
         highest, lowest = (
             jnp.full_like(carbon + alkalinity, -_LN_10 * ph) for ph in (_LOWEST_PH, _HIGHEST_PH)
@@ -184,7 +184,7 @@ def _hydrogen_of_water(alkalinity: Values, water: Values) -> Values:
 def _excess(
     logarithm: Values, carbon: Values, alkalinity: Values, constants: Constants
 ) -> tuple[Values, Values]:
-    """Alkalinity at a ln [H+] above that of the water [mol kg-1], and its derivative, which is negative."""
+    """Alkalinity at ln [H+] minus that of the water [mol kg-1], and its derivative, which is negative."""
     hydrogen = jnp.exp(logarithm)
     bicarbonate, carbonate = _shares(hydrogen, constants)
     charge = bicarbonate + 2.0 * carbonate
@@ -213,9 +213,9 @@ class Carbonate(AbstractBiogeochemicalModel):
     """Dissolved inorganic carbon [mmol m-3], and alkalinity from the salinity or as a pool [mEq m-3].
 
     Args:
-        alk_param: whether alkalinity follows from salinity.
+        alk_param: whether alkalinity follows from salinity, instead of being a pool.
         alk_offset: alkalinity of fresh water [umol kg-1].
-        alk_slope: alkalinity per salinity [umol kg-1].
+        alk_slope: alkalinity per g kg-1 of salinity [umol kg-1].
         pCO2a: mole fraction of carbon dioxide in the dry air [ppm].
         equilibria: constants of Millero (2010) for any salinity, or `pml` as in FABM, without hydroxide.
     """

@@ -37,7 +37,7 @@ OURS: Mapping[str, Mapping[str, JSON]] = {"carbonate": {"equilibria": "pml"}}
 """Settings of this package, unknown to FABM, that make a model compute as in FABM."""
 
 _CARBON_DIOXIDE = "mole_fraction_of_carbon_dioxide_in_air"
-"""Input that FABM uses for `pCO2a` of carbonate if that is absent or 0."""
+"""Input that FABM uses for `pCO2a` of carbonate if the parameter is absent or 0."""
 
 _INSTANCE = ("model", "parameters", "initialization", "coupling", "long_name", "use", "check_conservation")
 
@@ -66,6 +66,7 @@ def read_fabm(path: Path, inputs: Mapping[str, float] | None = None) -> Ecosyste
     """Translate a `fabm.yaml`.
 
     Args:
+        path: the file.
         inputs: constant inputs of the set-up, such as those of the air, by FABM's names.
 
     Raises:

@@ -51,9 +51,9 @@ class Pool(NamedTuple):
         unit: unit of the concentration.
         meaning: long name, for files.
         initial: concentration at the start, unless the term or the case sets it.
-        on_bottom: whether it lies on the bottom, as an amount per area, instead of in the water.
-        diluted: whether rain dilutes and evaporation concentrates it.
-        positive: whether it cannot be negative.
+        on_bottom: true for an amount per area on the bottom, instead of a concentration in the water.
+        diluted: true if rain dilutes the pool and evaporation concentrates it.
+        positive: true if it cannot be negative.
     """
 
     name: str
@@ -69,8 +69,8 @@ class Environment(NamedTuple):
     """Environment of the pools, on cells or as one number per column.
 
     Args:
-        temperature: [degC].
-        salinity: [g kg-1].
+        temperature: conservative temperature [degC].
+        salinity: absolute salinity [g kg-1].
         density: density of the water [kg m-3].
         depth: depth of the centers below the surface [m].
         thickness: thickness of the cells [m].
@@ -81,7 +81,7 @@ class Environment(NamedTuple):
         wind_speed: wind speed at 10 m [m s-1]; `None` if the case has no wind.
         bottom_stress: stress on the bottom [N m-2].
         time: time since the start of the case [s].
-        covered: whether ice covers the surface, which stops all exchange through it; `None` without ice.
+        covered: true where ice covers the surface and stops all exchange through it; `None` without ice.
         air_pressure: air pressure at the surface [Pa]; `None` if gases ignore it, as in FABM's models.
     """
 
@@ -181,7 +181,7 @@ class AbstractBiogeochemicalModel(AbstractShown):
         return tables
 
     def links(self) -> tuple[str, ...]:
-        """Names for pools of other models, such as dissolved carbon, that it exchanges with if coupled."""
+        """Names for pools of other models, such as dissolved carbon, that the model changes if coupled."""
         return ()
 
     def contents(self) -> Contents:

@@ -24,8 +24,8 @@ def oxygen_saturation(temperature: Values, salinity: Values) -> Values:
     """Oxygen at saturation with moist air of one atmosphere [umol kg-1].
 
     Args:
-        temperature: [degC].
-        salinity: practical, or in g kg-1, which differs by 0.5 %.
+        temperature: temperature [degC].
+        salinity: practical salinity, or absolute salinity [g kg-1], which differs by 0.5 %.
     """
     scaled = jnp.log((298.15 - temperature) / (273.15 + temperature))
     fresh = horner(_TEMPERATURE, scaled)

@@ -45,7 +45,7 @@ class Reactions(Protocol):
         ...
 
     def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
-        """Concentrations after exchanges through the surface and the bottom, still positive."""
+        """Concentrations after exchanges through the surface and the bottom, by a positive scheme."""
         ...
 
 
@@ -54,7 +54,7 @@ class AbstractSourceScheme(eqx.Module):
 
     @abc.abstractmethod
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        """Concentrations after a step."""
+        """Concentrations after a step of `dt` [s]."""
 
 
 @named("euler")
@@ -142,7 +142,7 @@ def modified_patankar(
 
 @jax.custom_jvp
 def _solved(gained: Entries, column_sums: Concentrations, right: Concentrations) -> Concentrations:
-    """Solve a linear system whose matrix is given by the sums of its columns and its off-diagonal entries.
+    """Solve a linear system with a matrix of given column sums and off-diagonal entries.
 
     Without subtractions the solution is accurate to round-off and conserves contents for any step. Its
     derivatives solve systems with the same matrix.
@@ -179,7 +179,7 @@ class _Pivot(NamedTuple):
 
 
 def _eliminated(gained: Entries, column_sums: Concentrations) -> list[_Pivot]:
-    """Eliminate pool by pool, in an order that adds few entries."""
+    """Eliminate pools one after the other, in an order that adds few entries."""
     gained, column_sums, rest, pivots = dict(gained), dict(column_sums), list(column_sums), []
     while rest:
         targets = {pool: [name for name in rest if (name, pool) in gained] for pool in rest}
@@ -200,6 +200,7 @@ def _eliminated(gained: Entries, column_sums: Concentrations) -> list[_Pivot]:
 
 
 def _substituted(pivots: Sequence[_Pivot], right: Concentrations) -> Concentrations:
+    """Solve the eliminated system by forward and backward substitution."""
     solution = dict(right)
     for pool, inverse, column, _ in pivots:
         passed = once(solution[pool] * inverse)

@@ -151,7 +151,7 @@ class Biogeochemistry(AbstractTerm):
         """Content of the column per surface area, by conserved quantity [unit m].
 
         Args:
-            tracers, surface: fields of a state, or of a trajectory, whose frames come first.
+            tracers, surface: fields of a state, or of a trajectory, which has a leading axis of frames.
             grid: vertical grid.
         """
         totals: dict[str, Values] = {}
@@ -299,7 +299,7 @@ class Biogeochemistry(AbstractTerm):
                 # Faces below and above the cells from which matter sinks through the inner faces.
                 inner, upper = area[1:-1], area[2:]
                 rising = np.maximum(speed, 0.0) * inner / volume[:-1]
-                # Through an open bottom a cell also loses matter beside its lower face.
+                # Through an open bottom a cell also loses matter on its part of the bottom.
                 sinking = np.maximum(-speed, 0.0) * (upper if self.open_bottom else inner) / volume[1:]
                 per_metre = np.maximum(rising, sinking)
             courant_numbers[name] = float(np.max(per_metre)) * dt

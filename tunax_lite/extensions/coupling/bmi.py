@@ -35,7 +35,7 @@ Values = np.ndarray
 class Bmi:
     """One column, configured like a run, that a framework initialises and steps.
 
-    Grid 0 is a scalar, grid 1 the cell centers and grid 2 the faces, bottom first; the only axis of grids 1
+    Grid 0 is a scalar, grid 1 the cell centers and grid 2 the faces, bottom first. The only axis of grids 1
     and 2 is the height [m], positive upward. Inputs are surface fluxes, positive into the water, and all
     prognostic variables; outputs are the prognostic variables, the sea surface temperature and the mixed
     layer depth.

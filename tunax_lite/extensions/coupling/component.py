@@ -61,7 +61,7 @@ class Component(eqx.Module):
 
     Args:
         model: numerical model, with the closure.
-        case: provides the grid, the initial state, and all forcing and terms except the prescribed fluxes.
+        case: grid, initial state, terms, and the fluxes that the other model does not prescribe.
         dt: time step [s].
 
     Raises:
@@ -80,7 +80,7 @@ class Component(eqx.Module):
 
     @eqx.filter_jit
     def init(self) -> Restart:
-        """Prognostic variables at the start of the case."""
+        """Return the prognostic variables at the start of the case."""
         return start_of(self.model, self.case)
 
     def step(self, now: Restart, fluxes: SurfaceFluxes, interval: float | None = None) -> Restart:
@@ -88,9 +88,9 @@ class Component(eqx.Module):
 
         Args:
             now: from `init`, `step` or `set_value`.
-            fluxes: each a number or one per column, positive into the water; `None` uses those of the case at
-                the time of each step.
-            interval: a multiple of `dt` [s]; by default one time step.
+            fluxes: numbers, or one value per column, positive into the water; where `None`, the flux of the
+                case at each step applies.
+            interval: duration [s], a multiple of `dt`; by default one time step.
 
         Raises:
             ValueError: an interval that is not a multiple of `dt`, or impossible fluxes, such as 1 MW m-2,
@@ -136,7 +136,7 @@ class Component(eqx.Module):
         return function(ColumnState(state, grid, self.case.equation_of_state))
 
     def set_value(self, now: Restart, name: str, value: Float[Array, "..."] | ScalarLike) -> Restart:
-        """Set the values of a variable on its levels, a number on all of them; return the new `now`.
+        """Return `now` with new values of a prognostic variable: one per level, or a number for all.
 
         Raises:
             ValueError: a name that is not prognostic, values of another shape, or impossible ones.

@@ -20,11 +20,11 @@ _PROPERTIES: dict[str, str] = WORDS["properties"]
 _LENGTHS = "parabolic", "triangular", "blackadar"
 _FIRST_ORDER = "constant", "munk_anderson", "schumann_gerz"
 _WALL = {"keps": ("ce1", "ce2"), "kw": ("cw1", "cw2"), "generic": ("cpsi1", "cpsi2")}
-"""Constants of each equation of which the second has to be larger, for a logarithmic layer to exist."""
+"""Pairs of constants, of which the second must be larger for a logarithmic layer to exist."""
 
 
 def closure_section(settings: Settings) -> dict[str, Content] | None:
-    """Build the closure section; `None` if the closure was rejected.
+    """Build the section `closure`; `None` if the equations for k or the length scale are not supported.
 
     Raises:
         ConfigError: settings that contradict each other.
@@ -54,7 +54,7 @@ def closure_section(settings: Settings) -> dict[str, Content] | None:
 
 
 def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, KeyedValue]:
-    """Numbers of a length-scale equation by GOTM's names; without those that `_generated` computes."""
+    """Constants of a length-scale equation by GOTM's names; without those that `_generated` computes."""
     prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
     if equation["group"] == "generic":
         computed = settings[f"{prefix}compute_param"]
@@ -69,7 +69,7 @@ def _two_equations(
     constants: dict[str, KeyedValue],
     common: dict[str, Content],
 ) -> dict[str, Content]:
-    """A closure with an equation for the length scale."""
+    """Build the section of a closure with an equation for the length scale."""
     options, parameters = dict(common["options"]), dict(common["parameters"])
     param, group = "turbulence.turb_param.", equation["group"]
     # The generic equation always computes kappa.
@@ -77,7 +77,7 @@ def _two_equations(
         parameters["imposed_von_karman"] = settings.keyed(f"{param}kappa")
     numbers = {ours: constants[theirs] for theirs, ours in equation["numbers"].items() if theirs in constants}
     if settings[f"{param}compute_c3"]:
-        # c3 follows from the steady-state Richardson number if enabled, otherwise it is prescribed.
+        # c3 then follows from the steady-state Richardson number.
         del numbers[next(ours for ours in numbers if ours.endswith("3_minus"))]
         parameters["steady_state_richardson_number"] = settings.keyed(f"{param}Ri_st")
         _check_steady_state(settings, options["stability"])
@@ -111,7 +111,7 @@ def _two_equations(
 
 
 def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
-    """Reject a Richardson number without equilibrium, for which GOTM stops."""
+    """Raise `ConfigError` for a steady-state Richardson number without equilibrium; GOTM stops there too."""
     number = _critical_richardson_number(_stability_functions(stability, settings))
     steady_state = settings["turbulence.turb_param.Ri_st"]
     if number is not None and not steady_state < (critical := float(number)):
@@ -195,11 +195,9 @@ def _common(settings: Settings, method: str) -> dict[str, Content]:
     if settings["surface.roughness.charnock"]:
         parameters["charnock_constant"] = settings.keyed("surface.roughness.charnock_val")
     waves = get("iw.method")
-    if waves == "large" and method == "second_order":
-        return {"options": options, "parameters": parameters}
     if waves == "mellor":
         settings.refuse("turbulence.iw.method", "mellor is not supported; use large or off")
-    elif waves == "large":
+    elif waves == "large" and method != "second_order":  # GOTM mixes by them in first-order closures only
         numbers = settings.renamed("turbulence.iw", WORDS["internal_waves"])
         options["internal_waves"] = {"name": "background_mixing"} | numbers
     return {"options": options, "parameters": parameters}

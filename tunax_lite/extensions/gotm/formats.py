@@ -24,7 +24,7 @@ class GotmCase(AbstractTranslatedCase):
 
     format: Literal["gotm"]  # pyright: ignore[reportIncompatibleVariableOverride]
     path: DataPath
-    name: str | None = key("name of the case, if a file makes several; null for that of the file", None)
+    name: str | None = key("name of the case; null for that of the file", None)
     salinity_anomaly: bool = key(
         "whether practical salinity is converted with the anomaly of the place; a GOTM built without the "
         "table of anomalies uses the ratio of the standard ocean",

@@ -38,7 +38,7 @@ def interior_section(settings: Settings, times: Mapping[str, Content]) -> dict[s
 def _constant_tide_or_file(
     settings: Settings, path: str, group: str, times: Mapping[str, Content]
 ) -> Content:
-    """Translate an input that may also be two tidal harmonics around a constant, with periods of `group`.
+    """Translate an input that may also be two tidal harmonics around a constant; `group` has their periods.
 
     As in GOTM, the time of the tide counts from midnight of the first day.
     """

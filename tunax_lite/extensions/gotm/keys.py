@@ -56,8 +56,8 @@ def _keys(table: dict[str, JSON], prefix: str = "") -> Iterator[tuple[str, Key]]
                 yield path, Key("integer", default, **bounds)
             case {"text": default} | {"path": default}:
                 yield path, Key("text" if "text" in entry else "path", default)
-            case {"input": list(values)}:
-                yield from _input_keys(path, values, **entry)
+            case {"input": list(values), **more}:
+                yield from _input_keys(path, values, **more)
             case _:
                 yield from _keys(entry, f"{path}.")
 
@@ -69,6 +69,7 @@ def _input_keys(
     methods: dict[str, int] = {"constant": 0, "file": 2},  # noqa: B006
     **more: JSON,
 ) -> Iterator[tuple[str, Key]]:
+    """Keys of an input from its unit and bounds; without a constant value if the default is null."""
     unit, *bounds = values
     yield f"{path}.method", Key("choice", next(iter(methods)), choices=methods)
     if default is not None:
@@ -78,7 +79,6 @@ def _input_keys(
         yield f"{path}.column", Key("integer", 1, low=1.0)
         yield f"{path}.scale_factor", _number(1.0)
         yield f"{path}.offset", _number(0.0, unit)
-    del more["input"]
     yield from _keys(more, f"{path}.")
 
 

@@ -76,7 +76,7 @@ def read_canopy(folder: Path) -> Document:
 
 
 def _names(variables: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
-    """Move variables that correspond to one key from `unused` to the document."""
+    """Move variables that correspond to keys from `unused` to the document."""
     keys = {f"{group}.{name}": key for group, names in _TABLE["names"].items() for name, key in names.items()}
     for group, (prefix, *names) in _TABLE["same"].items():
         keys |= {f"{group}.{name.lower()}": f"{prefix}.{name}" for name in names}
@@ -93,7 +93,7 @@ def _names(variables: dict[str, _Value], unused: dict[str, _Value], document: Do
 
 
 def _inputs(variables: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
-    """Move variables of inputs, which are constant or read from file, from `unused` to the document."""
+    """Move variables of inputs, such as a constant or a file, from `unused` to the document."""
     for key, (switch, words, constant, file, column, *scaling) in _TABLE["inputs"].items():
         if switch not in variables:
             continue

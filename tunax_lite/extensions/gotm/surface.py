@@ -101,7 +101,7 @@ def _albedo(settings: Settings) -> Content:
 
 
 def _scaled(factor: float, flux: Content) -> Content:
-    """A number or a column, scaled by a factor."""
+    """Multiply a number, or the factor and offset of a column, by a factor."""
     if isinstance(flux, dict):
         usual = {"factor": KeyedValue(1.0, flux["path"].key)}
         keys = {"factor", "offset"}
@@ -182,7 +182,7 @@ def _shortwave(settings: Settings, is_calculated: bool) -> dict[str, Content]:
     if not is_calculated and settings["surface.swr.type"] == "net":
         return {"shortwave": "net"}
     light = "clear_sky" if is_calculated else "downward"
-    # The sun of the step, also for means between records.
+    # GOTM takes the albedo for the sun at the step, also for means between records.
     return {"shortwave": light, "albedo": _albedo(settings), "albedo_of": "instant"}
 
 

@@ -1,4 +1,4 @@
-"""Sections of a configuration for the grid, profiles, sea water and lake of a GOTM case, and its options."""
+"""Sections of a configuration for the grid, profiles, sea water, lake and observations of a GOTM case."""
 
 import dataclasses
 import math
@@ -261,7 +261,7 @@ class ObservedInputs:
         surface_temperature: the series `surface.sst`, as `sea_surface_temperature`.
         surface_interval: use only records at multiples of this time since the start [s]; `None` for all.
         profiles: use the profiles of `temperature`.
-        z: heights to interpolate profiles to [m]; `None` for the centers.
+        z: heights to interpolate profiles to [m]; `None` for the cell centers.
     """
 
     surface_temperature: bool = setting(False)
