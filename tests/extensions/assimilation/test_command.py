@@ -125,6 +125,7 @@ def test_bad_settings_are_named(config):
         (["cycles.end=2020-01-01T03:00:00"], "cycles at least one window 21600 10800"),
         (["cycles.start=yesterday"], "cycles start yesterday 2021-01-01T12:00:00"),
         (["observations.error=0.0"], "observations.error greater than 0"),
+        (["observations.withheld=[5.0]"], "observations withheld variables"),
         (["observations.path=none.dat"], "none.dat observations.path"),
         (["cycles.end=2021-01-01T00:00:00"], "cycles end after the case 345600"),
         (["cycles.judged_from=2021-01-01T00:00:00"], "cycles judged_from 31622400"),

@@ -88,6 +88,11 @@ class ObservationsSection(Section):
             isinstance(self.error, dict) or (self.error is None and self.error_column is None)
         ):
             raise invalid("one `error`, or an `error_column`", f"{self.error}", "give one of them")
+        if self.path is not None and (self.depths is not None or self.withheld):
+            raise invalid("`depths` and `withheld` only with `variables`", "a path", "leave them out")
+        if self.path is None and (self.depth is not None or self.factor != 1.0 or self.logarithm):
+            got = "`variables` of the case"
+            raise invalid("`depth`, `factor` and `logarithm` only with `path`", got, "leave them out")
 
     @property
     def operator(self) -> Operator:
