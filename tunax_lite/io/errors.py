@@ -50,7 +50,7 @@ class FileFormatError(ValueError):
 
 
 class ConfigError(ValueError):
-    """An invalid configuration; the message names file and key, the expected value, and a remedy."""
+    """An invalid configuration; its message names the file, the key and the expected value."""
 
 
 Source = Any  # a path or an xarray dataset (slow to import)
