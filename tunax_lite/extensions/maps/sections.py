@@ -101,10 +101,10 @@ class FluxFields(_fields_of(SurfaceFluxes, (each for each in DECLARED_FLUXES if 
 class RestoringFields(Section):
     """Values towards which the uppermost cell is restored."""
 
-    temperature: GriddedInput | None = key("of the map's temperature_kind [degC]", None)
-    salinity: GriddedInput | None = key("of the map's salinity_kind", None)
+    temperature: GriddedInput | None = key("temperature in the map's temperature_kind [degC]", None)
+    salinity: GriddedInput | None = key("salinity in the map's salinity_kind", None)
     temperature_velocity: float = key(
-        "piston velocity of the relaxation [m s-1]; 1e-5 is 40 W m-2 K-1", 1e-5, gt=0.0, le=1.0
+        "piston velocity of temperature [m s-1]; 1e-5 is 40 W m-2 K-1", 1e-5, gt=0.0, le=1.0
     )
     salinity_velocity: float = key("piston velocity of salinity [m s-1]", 1e-5, gt=0.0, le=1.0)
 
@@ -112,7 +112,7 @@ class RestoringFields(Section):
 class ObservedFields(Section):
     """Observations for calibration."""
 
-    temperature: GriddedInput = key("of the uppermost cell, of the map's temperature_kind [degC]")
+    temperature: GriddedInput = key("temperature of the uppermost cell, in the map's temperature_kind [degC]")
 
 
 class DriftFields(Section):
@@ -193,9 +193,9 @@ class MapSection(Section):
     """Positions of the columns, and the input files."""
 
     start_time: str = key("ISO 8601 date and time of the start, universal time")
-    duration: float = key("of the map [s]", gt=0.0)
-    temperature: GriddedInput = key("initial, over depth", default_factory=Gridded)
-    salinity: GriddedInput = key("initial, over depth", default_factory=Gridded)
+    duration: float = key("duration of the map [s]", gt=0.0)
+    temperature: GriddedInput = key("initial temperature over depth", default_factory=Gridded)
+    salinity: GriddedInput = key("initial salinity over depth", default_factory=Gridded)
     tracers: _ByName = key(
         "initial tracers over depth, by name, in the unit of their term; others start from its values",
         default_factory=dict,
@@ -215,14 +215,16 @@ class MapSection(Section):
     salinity_kind: Literal["absolute", "practical"] | None = key(
         "null for the kind in the CF standard name", None
     )
-    depth: GriddedInput | None = key("of the sea floor [m]; null for that of the deepest temperature", None)
+    depth: GriddedInput | None = key(
+        "depth of the sea floor [m]; null for that of the deepest temperature", None
+    )
     least_depth: float = key("minimum depth of columns in shallower water [m]", 10.0, gt=0.0, le=12000.0)
     largest_depth: float = key("maximum depth of columns in deeper water [m]", 12000.0, gt=0.0, le=12000.0)
-    weather: WeatherFields | None = key("for bulk fluxes", None)
+    weather: WeatherFields | None = key("weather, from which fluxes are computed", None)
     fluxes: FluxFields | None = key("prescribed surface fluxes, instead of the weather", None)
     flux_corrections: FluxFields | None = key("added to the fluxes, so that columns do not drift", None)
-    restoring: RestoringFields | None = key("of the uppermost cell", None)
-    stokes_drift: DriftFields | None = key("of surface waves", None)
+    restoring: RestoringFields | None = key("restoring of the uppermost cell", None)
+    stokes_drift: DriftFields | None = key("Stokes drift of surface waves", None)
     observed: ObservedFields | None = key(
         "observations for calibration; columns exist only where they have values", None
     )
@@ -294,7 +296,7 @@ class MapCalibrationSection(Section):
     )
     start: float = key("time up to which the misfit does not count [s]", 0.0, ge=0.0)
     parameters: dict[str, FreeParameterSection] = key(
-        "of the closure, the same in all columns, by dotted name", min_length=1
+        "free parameters of the closure, equal in all columns, by dotted name", min_length=1
     )
     n_iterations: int = key("evaluations of the misfit and its derivatives", 8, ge=1, le=10_000)
     folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
