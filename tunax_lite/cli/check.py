@@ -73,7 +73,6 @@ def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, figures: "Inpu
     if output is not None:
         check_outputs([output], overwrite=figures.overwrite, inputs=session.inputs_of(loaded))
     run, report = build_translated(loaded)
-    assert report is not None
     for line in report.lines():
         echo(line)
     answer = {"kind": "run"} if run is None else _describe_run(run, figures)

@@ -34,9 +34,6 @@ from .series import (
 _DRAG_OF_A_STORM = 0.05
 """Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
 
-_USUAL_STEP = 300.0
-"""Time step [s] of a case that is not built for a run."""
-
 LONGWAVE = ("net", *names_of(air_sea.AbstractLongwave))
 """Kinds of longwave radiation; `downward` and `net` are series of the weather."""
 
@@ -227,7 +224,7 @@ def bulk_forcing(
             humidity_measure=measure,
             **bulk_arguments(section, implicit_stress=implicit),
         )
-    length = {"dt": setting.step or _USUAL_STEP, "duration": setting.duration}
+    length = {"dt": setting.step, "duration": setting.duration}
     forcing, notes = air_sea.with_mean_light(forcing, section.mean_light(), **length)
     for note in notes:
         setting.note(note, "air_sea")
@@ -247,7 +244,6 @@ def bulk_arguments(section: AirSeaSection, *, implicit_stress: bool) -> dict[str
 
 def _step_is_long(reference_density: float, setting: Setting) -> bool:
     """Whether a storm changes the relative wind substantially within one step."""
-    assert setting.step is not None  # set where a case is built for a run
     z = np.asarray(setting.grid.z_face)
     return bool(setting.step * _DRAG_OF_A_STORM > 0.5 * reference_density * (z[-1] - z[-2]))
 
@@ -327,7 +323,7 @@ def _net_shortwave(
     if not albedo.needs_sun:
         entering = 1.0 - float(albedo.value(0.0, 0.0))
         return Series(light.time, entering * light.values) if isinstance(light, Series) else entering * light
-    step = setting.step or _USUAL_STEP
+    step = setting.step
     n_steps = min(max(1, math.ceil(setting.duration / step)), _MOST_STEPS)
     time, interval = step * np.arange(n_steps + 1.0), np.inf
     if isinstance(light, Series):

@@ -40,59 +40,60 @@ from .site import CaseSection, DescribedCase
 
 
 def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None = None) -> Run:
-    """Objects of a run; `parameters` of the closure override those of the configuration.
+    """Objects of a run; `parameters`, by path in closure or case, override those of the configuration.
 
     Raises:
         ConfigError: values that contradict each other.
         FileNotFoundError, FileFormatError: a file of the case that is missing, or cannot be used.
     """
-    config, own = loaded.config, loaded
+    config, translated = loaded.config, loaded
     if isinstance(config.case, AbstractTranslatedCase):  # gives grid, model and times unless they are set
         grid = config.grid if "grid" in config.model_fields_set else NativeGrid(kind="native")
         step = config.time.dt if "dt" in config.time.model_fields_set else None
-        own = config.case.translated(loaded.place.below("case"), grid, step)
-    if (report := own.report) is not None:
+        translated = config.case.translated(loaded.place.below("case"), grid, step)
+    set_up, dt = translated.config, translated.config.time.dt
+    if (report := translated.report) is not None:
         report.check()
         warn_of_input(report.errors + report.differences + report.warnings)
-    model = config.model if "model" in config.model_fields_set else own.config.model
-    time, output = own.config.time, own.config.output
-    section, where = own.config.case, own.place.below("case")
-    if isinstance(section, DescribedCase):  # others know their length only when they are read
+    model = config.model if "model" in config.model_fields_set else set_up.model
+    interval = config.time if "output_interval" in config.time.model_fields_set else set_up.time
+    if isinstance(set_up.case, DescribedCase):  # others know their length only when they are read
         with loaded.place.naming("time", "dt"):
-            check_steps(config.time.duration or section.duration, time.dt)
-    built = built_case(section, own.config.grid, where, time.dt, config.accept)
-    case, chosen = built.case, config.time if "output_interval" in config.time.model_fields_set else time
+            check_steps(config.time.duration or set_up.case.duration, dt)
+    built = built_case(set_up.case, set_up.grid, translated.place.below("case"), dt, config.accept)
+    case = built.case
     with loaded.place.naming("corrections"):
         case = config.corrections.of(case)
     with loaded.place.naming("parameters"):
         case = with_case_parameters(case, parameters or {})
     is_conservative = carries_conservative_temperature(case.equation_of_state)
     measurable = ("potential_temperature",) if is_conservative else ()
-    diagnostics = tuple(dict.fromkeys((*measurable, *output.diagnostics, *config.output.diagnostics)))
-    means = output.means or config.output.means
-    terms = tuple(name for name in KINDS if getattr(config.output, name))
-    if time.duration is None:
-        _warn_of_part_of_a_step(case, time.dt)
+    requested = *set_up.output.diagnostics, *config.output.diagnostics
+    diagnostics = tuple(dict.fromkeys((*measurable, *requested)))
+    means = set_up.output.means or config.output.means
+    effects = tuple(name for name in KINDS if getattr(config.output, name))
+    if config.time.duration is None:
+        _warn_of_part_of_a_step(case, dt)
     return Run(
         model=build_model(model, loaded.place, parameters),
         case=case,
         observations=built.observations,
-        dt=time.dt,
-        output_interval=chosen.output_interval,
+        dt=dt,
+        output_interval=interval.output_interval,
         duration=config.time.duration,
         source=loaded.path,
         diagnostics=diagnostics,
-        means=(*(diagnostics if means else ()), *terms) or means,
+        means=(*(diagnostics if means else ()), *effects) or means,
     )
 
 
-def build_translated(loaded: Loaded[RunConfig]) -> tuple[Run | None, Report | None]:
-    """A run, and if it is a set-up of another model the report on its keys and files, not yet checked.
+def build_translated(loaded: Loaded[RunConfig]) -> tuple[Run | None, Report]:
+    """Build a set-up of another model; also return the report on its keys and files, not yet checked.
 
-    There is no run if the set-up asks for a closure that the package does not have.
+    The run is `None` if the set-up asks for a closure that the package does not have.
     """
-    if (report := loaded.report) is None:
-        return build_run(loaded), None
+    report = loaded.report
+    assert report is not None
     if "model" not in loaded.config.model_fields_set:
         return None, report
     with recorded() as notes:
@@ -113,16 +114,19 @@ def _warn_of_part_of_a_step(case: Case, step: float) -> None:
 
 
 def _end_of(case: Case, step: float) -> float:
-    """Last time at which a case can be compared [s]: where its run ends, like that of a run."""
+    """Last time at which a case can be compared [s], with a margin for rounding.
+
+    It is the end of the last whole step, or that of the case if the forcing covers one more step.
+    """
     end = step * whole_steps(case.duration, step)
-    with contextlib.suppress(ValueError):  # unless its forcing reaches to the end of one more step
+    with contextlib.suppress(ValueError):  # the forcing ends before that step
         case.check_covers(0.0, end + step)
         end = case.duration
     return end * (1.0 + 1e-9)
 
 
 def build_model(section: ModelSection, place: Place, parameters: Mapping[str, float] | None = None) -> Model:
-    """The model of a configuration; `parameters` override values of the closure."""
+    """Build the model of a configuration; `parameters` override values of the closure."""
     closure = section.closure.build()
     if parameters:
         with place.naming("parameters"):
@@ -131,9 +135,9 @@ def build_model(section: ModelSection, place: Place, parameters: Mapping[str, fl
 
 
 def built_case(
-    section: CaseSection, grid: GridSection, where: Place, step: float | None, accept: Collection[str]
+    section: CaseSection, grid: GridSection, where: Place, step: float, accept: Collection[str]
 ) -> BuiltCase:
-    """Build a case, and warn of what its readers and the rules of plausibility note, except `accept`."""
+    """Build a case, and print notes of its readers and of the rules of plausibility except `accept`."""
     with recorded() as notes:
         built = section.build(grid, where, step)
     notes += remarks(built.case, built.observations)
@@ -142,7 +146,7 @@ def built_case(
 
 
 def with_observations(built: BuiltCase | Run, where: Place) -> tuple[Case, Observations]:
-    """A case with observations, which it must have."""
+    """Case and observations; `ConfigError` if it has none."""
     if built.observations is None:
         raise ConfigError(
             f"{where.at('format')}: expected a case with observations, got one without; give `observations` "
@@ -152,11 +156,11 @@ def with_observations(built: BuiltCase | Run, where: Place) -> tuple[Case, Obser
 
 
 def data_files(path: Path, document: JSON) -> dict[str, Path]:
-    """Files that the values of a configuration name, by these names; `path` is that of the configuration."""
+    """Files whose names are values in a configuration, by name; `path` is that of the configuration."""
     if isinstance(document, str):
         try:
             return {document: resolve(document, path.parent)}
-        except (OSError, FileFormatError):  # another text, which may be too long for a name
+        except (OSError, FileFormatError):  # no name of a file, and perhaps too long for one
             return {}
     items = document.values() if isinstance(document, Mapping) else document
     found = dict[str, Path]()
@@ -167,7 +171,18 @@ def data_files(path: Path, document: JSON) -> dict[str, Path]:
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-    """Everything that `calibrate` needs."""
+    """Objects that `calibrate` needs.
+
+    Args:
+        model: first guess of closure and time scheme.
+        free_parameters: calibrated numbers of the closure and of the cases, with their priors.
+        targets: one for each case, grid and time step.
+        method: optimiser.
+        n_iterations: number of evaluations of the loss.
+        score: measure that is summed over the targets.
+        prior_weight: weight of the priors in the loss [1].
+        max_non_finite: number of evaluations in a row that may break down before the calibration stops.
+    """
 
     model: Model
     free_parameters: ParameterTable
@@ -210,7 +225,7 @@ def build_calibration(
         section = config.optimiser
         is_adam = isinstance(section, AdamSection)
         method = section.of_length(config.n_iterations) if is_adam else section.build()
-        method.init(free.start())  # checks sizes
+        method.init(free.start())  # raises errors of the number of parameters
     for target in targets:
         if _end_of(target.case, target.dt) < target.case.duration:
             _warn_of_part_of_a_step(target.case, target.dt)
@@ -235,8 +250,8 @@ def _on_grids(
 ) -> Iterator[tuple[GridSection, float, Case, Observations]]:
     """A case with observations on every grid with every time step; a file is read once."""
     read = None
-    if isinstance(section, AbstractFileCase):
-        read = built_case(section, NativeGrid(kind="native"), where, None, accept)
+    if isinstance(section, AbstractFileCase):  # does not depend on the step
+        read = built_case(section, NativeGrid(kind="native"), where, steps[0], accept)
     for grid, step in itertools.product(grids, steps):
         if read is None:
             built = built_case(section, grid, where, step, accept)
@@ -246,7 +261,7 @@ def _on_grids(
 
 
 def _target(case: Case, observations: Observations, dt: float, where: Place, **options: Any) -> Target:
-    """A target with its comparison, whose errors would otherwise stop the command later."""
+    """Build a target, and its comparison now: errors of the comparison would stop the command later."""
     with where.naming():
         target = Target(case, observations, dt=dt, **options)
         _ = target.comparison
@@ -254,7 +269,7 @@ def _target(case: Case, observations: Observations, dt: float, where: Place, **o
 
 
 def _targets(config: CalibrationConfig, index: int, place: Place, model: Model) -> Iterator[Target]:
-    """A case at every resolution; if there are several, the names tell which."""
+    """Yield the targets of a case, one for each grid and time step; names state these if several."""
     section, where, misfit = config.cases[index], place.below("cases", str(index)), config.misfit
     here, steps = where.below("case"), config.time.dt
     for _, step, case, observations in _on_grids(section.case, config.grid, steps, here, config.accept):
@@ -289,7 +304,7 @@ def _targets(config: CalibrationConfig, index: int, place: Place, model: Model) 
 def _time_window(
     misfit: MisfitSection, end: float | None, case: Case, observations: Observations, step: float
 ) -> tuple[float, float]:
-    """First and last time that count [s]; `end` replaces that of the misfit."""
+    """First and last time that count [s]; `end` of the case replaces the one of the misfit."""
     first, last = misfit.start, _end_of(case, step)
     if (wanted := end or misfit.end) is not None:
         last = min(last, wanted)
@@ -311,8 +326,9 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
     """A model and its evaluation targets: all levels, differences in physical units.
 
     Args:
-        loaded: of a run, with the window and variables of `evaluation`; or of a calibration, with all its
-            cases, the time window of `misfit`, and temperature, u, v, tracers and the variables of `misfit`.
+        loaded: a run, whose section `evaluation` sets window and variables; or a calibration, of which all
+            cases count, in the time window of `misfit`, with temperature, u, v, tracers and the variables of
+            `misfit`.
 
     Raises:
         ConfigError: a case without observations, or with none of the variables.
@@ -321,30 +337,34 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
     config, place = loaded.config, loaded.place.below("evaluation")
     if isinstance(config, CalibrationConfig):
         setup = build_calibration(loaded)
-        model, names, targets, more = setup.model, None, setup.targets, config.misfit.weights
+        model, requested, targets, of_misfit = setup.model, None, setup.targets, config.misfit.weights
     else:
         run, section = build_run(loaded), config.evaluation
-        model, names, more = run.model, section.variables, ()
+        model, requested, of_misfit = run.model, section.variables, ()
         case, observations = with_observations(run, loaded.place.below("case"))
-        if left := [name for name in names or () if not can_be_observed(observations, name)]:
-            said = f"not observed, and left out: {', '.join(left)}; there are {', '.join(observations.names)}"
-            warn_of_input([f"{place.at('variables')}: {said}"])
+        if missing := [name for name in requested or () if not can_be_observed(observations, name)]:
+            warn_of_input(
+                [
+                    f"{place.at('variables')}: not observed, and left out: {', '.join(missing)}; "
+                    f"there are {', '.join(observations.names)}"
+                ]
+            )
         window = section.start, min(section.end or math.inf, run.duration_from(0.0))
         sampling = {"samples_forcing": model.discretisation.samples_forcing, "averaging": section.averaging}
         targets = (Target(case, observations, dt=run.dt, time_window=window, **sampling),)
     evaluated = []
-    for one in targets:
-        wanted = names or dict.fromkeys((*VARIABLES, *one.case.initial_state.tracers, *more))
+    for target in targets:
+        usual = dict.fromkeys((*VARIABLES, *target.case.initial_state.tracers, *of_misfit))
         options = {
-            name: getattr(one, name) for name in ("time_window", "group", "averaging", "samples_forcing")
+            name: getattr(target, name) for name in ("time_window", "group", "averaging", "samples_forcing")
         }
-        options["weights"] = _equal_weights(one.observations, wanted, place)
-        evaluated.append(_target(one.case, one.observations, one.dt, place, **options))
+        options["weights"] = _equal_weights(target.observations, requested or usual, place)
+        evaluated.append(_target(target.case, target.observations, target.dt, place, **options))
     return model, tuple(evaluated)
 
 
 def _equal_weights(observations: Observations, names: Collection[str], where: Place) -> dict[str, float]:
-    """Weight 1 of each of the variables that is observed; `where` has the key `variables`."""
+    """Weight 1 for each observed variable; `where` is the section with the key `variables`, for the error."""
     observed = [name for name in names if can_be_observed(observations, name)]
     if not observed:
         raise ConfigError(
@@ -355,7 +375,7 @@ def _equal_weights(observations: Observations, names: Collection[str], where: Pl
 
 
 def candidates_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> dict[str, Model]:
-    """Models of a comparison by label, with default settings; all of them, or those with the given labels.
+    """Models of a comparison by label, with the default time scheme; all, or those with the chosen labels.
 
     Raises:
         ConfigError: an unknown label, or values of parameters that the closure does not take.
@@ -379,7 +399,7 @@ def candidates_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) 
 
 
 def targets_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> dict[str, list[Target]]:
-    """Cases of a comparison on each grid, by its name; all of them, or those with the given names.
+    """Targets of a comparison by the name of the grid; all cases, or those with the chosen names.
 
     Raises:
         ConfigError: an unknown name, or cases that cannot be compared.
@@ -397,14 +417,14 @@ def targets_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> 
 
 
 def _chosen_cases(loaded: Loaded[ComparisonConfig], chosen: Sequence[str]) -> Iterator[int]:
-    """Places of the cases with the given names, or of all."""
+    """Indices of the cases with the chosen names, or of all."""
     if not chosen:
         return iter(range(len(loaded.config.cases)))
     names, unread = dict[int, str](), list[Exception]()
     for index, section in enumerate(loaded.config.cases):
         try:
             names[index] = section.case.named(loaded.place.below("cases", str(index)))
-        except (FileNotFoundError, FileFormatError) as error:  # of a case that may not be requested
+        except (FileNotFoundError, FileFormatError) as error:  # perhaps of a case that is not chosen
             unread.append(error)
     if unread and not set(chosen) <= set(names.values()):
         raise unread[0]
@@ -413,7 +433,7 @@ def _chosen_cases(loaded: Loaded[ComparisonConfig], chosen: Sequence[str]) -> It
 
 
 def case_on_grids(loaded: Loaded[ComparisonConfig], index: int) -> dict[str, list[Target]]:
-    """The case at this place in the list on each grid, by its name, with each time step."""
+    """Targets of one case by the name of the grid, one for each time step; `index` is that of the case."""
     config, section = loaded.config, loaded.config.cases[index]
     where, targets = loaded.place.below("cases", str(index)), dict[str, list[Target]]()
     of_case = _on_grids(section.case, config.grid, config.time.dt, where, config.accept)
@@ -422,7 +442,7 @@ def case_on_grids(loaded: Loaded[ComparisonConfig], index: int) -> dict[str, lis
             check_steps(case.duration, step)
         end = min(config.end or case.duration, case.duration)
         weights = _equal_weights(observations, config.variables or observations.names, loaded.place)
-        window = config.start * (1.0 - 1e-9), end * (1.0 + 1e-9)  # but for round-off
+        window = config.start * (1.0 - 1e-9), end * (1.0 + 1e-9)  # margins for rounding
         options = {"time_window": window, "group": section.group or None, "averaging": config.averaging}
         target = _target(case, observations, step, where, weights=weights, **options)
         targets.setdefault(in_words(grid), []).append(target)

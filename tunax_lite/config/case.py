@@ -166,8 +166,8 @@ class AbstractCase(Section):
         """Return the name of the case, without building it where possible."""
 
     @abc.abstractmethod
-    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        """Build the case on a grid; `step` is the time step of its runs [s], which some cases need."""
+    def build(self, grid: GridSection, where: Place, step: float) -> BuiltCase:
+        """Build the case on a grid; `step` is the time step of its runs [s], on which some cases depend."""
 
 
 class AbstractFileCase(AbstractCase):
@@ -183,7 +183,7 @@ class AbstractFileCase(AbstractCase):
         with recorded():  # hides notes on cases that are not selected
             return self.read(where).case.name
 
-    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+    def build(self, grid: GridSection, where: Place, step: float) -> BuiltCase:
         return self.read(where).on(grid, where)
 
     def read(self, where: Place) -> BuiltCase:

@@ -99,7 +99,7 @@ class AbstractTranslatedCase(AbstractCase):
     def named(self, where: Place) -> str:
         return self.translated(where, NativeGrid(kind="native"), None).config.case.name
 
-    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+    def build(self, grid: GridSection, where: Place, step: float) -> BuiltCase:
         loaded = self.translated(where, grid, step)
         config = loaded.config
         return config.case.build(config.grid, loaded.place.below("case"), config.time.dt)

@@ -6,18 +6,18 @@ from .section import Section, closest
 
 
 def configurations() -> dict[str, type[Section]]:
-    """Kinds of configuration file, by label."""
+    """Sections of all kinds of configuration file, by label."""
     return {kind.label: kind.config for kind in kinds()}
 
 
 def json_schema(kind: str) -> dict[str, JSON]:
-    """The JSON Schema of a kind of configuration file (`configurations`), for editors."""
+    """Return the JSON Schema of a kind of `configurations`; `ValueError` for an unknown kind."""
     known = configurations()
     if kind not in known:
         raise ValueError(f"expected a kind of configuration, got '{kind}'; {closest(kind, list(known))}.")
     schema = known[kind].model_json_schema()
     properties = schema["properties"]
     if "cases" in properties:
-        of_file = {"type": "string", "description": "file with a list of them"}
-        properties["cases"] = {"anyOf": [properties["cases"], of_file]}
+        file_name = {"type": "string", "description": "file with a list of them"}
+        properties["cases"] = {"anyOf": [properties["cases"], file_name]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

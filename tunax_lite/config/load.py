@@ -1,4 +1,4 @@
-"""Load and check a YAML configuration; reports every problem of the file in one message."""
+"""Load YAML configurations; one message lists all problems of a file."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -29,8 +29,9 @@ class Loaded(Generic[ConfigT]):
     """A checked configuration and its origin.
 
     Args:
-        place: the file, and where each key was set.
-        report: of the translation, for a set-up of another model.
+        config: section of the whole file.
+        place: path of the file, and the origin of each key.
+        report: report on the translation of a set-up of another model; `None` for YAML of this package.
     """
 
     config: ConfigT
@@ -39,13 +40,13 @@ class Loaded(Generic[ConfigT]):
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Path of the file."""
         return self.place.path
 
     @property
     def name(self) -> str:
         """Name of the file without its suffix; for a set-up of another model, that of its case."""
-        config: Any = self.config  # a set-up becomes a run
+        config: Any = self.config  # Any: with a report it is a `RunConfig`
         return self.path.stem if self.report is None else config.case.name
 
     @property
@@ -55,23 +56,24 @@ class Loaded(Generic[ConfigT]):
 
     @property
     def closure_class(self) -> type[AbstractClosure]:
-        """Class of the closure in the configuration."""
-        config: Any = self.config  # every kind but a comparison has a model
+        """Class of the closure of a calibration or a map; only these have one `model` for all cases."""
+        config: Any = self.config
         return closure_class(config.model.closure.name)
 
     @property
     def text(self) -> str:
         """All values, including defaults, as YAML: stored with results.
 
-        For a case of another model, grid, model and time that its own files give are left out.
+        Defaults of grid, model and time are left out if a set-up of another model gives them.
         """
-        own = isinstance(self.config, RunConfig) and isinstance(self.config.case, AbstractTranslatedCase)
-        unset = {"grid", "model", "time"} - self.config.model_fields_set if own else None
-        return yaml_text(self.config.model_dump(exclude=unset))
+        config = self.config
+        is_translated = isinstance(config, RunConfig) and isinstance(config.case, AbstractTranslatedCase)
+        unset = {"grid", "model", "time"} - config.model_fields_set if is_translated else None
+        return yaml_text(config.model_dump(exclude=unset))
 
     @property
     def short_text(self) -> str:
-        """The values that are set, without defaults, as YAML."""
+        """The values that the file or an option sets, without defaults, as YAML."""
         return yaml_text(self.config.model_dump(exclude_unset=True))
 
 
@@ -83,7 +85,7 @@ def load_run(path: Path, overrides: Sequence[str] | Mapping[str, JSON] = ()) -> 
         overrides: settings `key.path=value`, or values by key path, that override those of the file.
 
     Raises:
-        ConfigError: an invalid file or setting; names file, key path and what was expected.
+        ConfigError: an invalid file or setting; the message names file, key path and the expected value.
     """
     return load(path, overrides, RunConfig)
 
@@ -103,7 +105,7 @@ def load(
 ) -> Loaded[ConfigT]:
     """Read a configuration of one of the kinds `configs`, by default of any but a comparison.
 
-    Arguments and errors are those of `load_run`; a file of another kind is an error, too.
+    Arguments and errors are those of `load_run`; a file of another kind raises `ConfigError`, too.
     """
     accepted = [kind for kind in kinds() if kind.config in configs]
     if not configs:
@@ -120,14 +122,16 @@ def load(
     document = with_overrides(with_cases(read_document(Path(path))), overrides)
     kind = kind_in(document.data)
     if kind is not None and kind.key == "cases" and ComparisonConfig in configs:  # it has cases too
-        kind = accepted[0]
+        kind = accepted[0]  # all of its closures are the default
     if kind is not None and kind not in accepted:
         todo = "use `tunax-lite compare`" if kind.key == "closures" else "use another file or another command"
         raise ConfigError(
             f"{document.source}: expected the configuration of {expected}, got that of {kind.name} (it has "
             f"`{kind.key}`); {todo}."
         )
-    chosen: Any = kind.config if kind is not None else (*configs, RunConfig)[0]  # of the kind of the file
+    chosen: Any = (
+        kind.config if kind is not None else (*configs, RunConfig)[0]
+    )  # Any: `ConfigT` cannot follow the file
     place = Place(Path(path), document.origins)
     checked = validated(document, chosen)
     if isinstance(checked, CalibrationConfig):
@@ -136,11 +140,11 @@ def load(
 
 
 def with_cases(document: Document) -> Document:
-    """The document with the cases of another file, if `cases` names one.
+    """Replace `cases` by the cases of another file, if it is the name of one.
 
     Raises:
         FileNotFoundError: no such file.
-        ConfigError: a file that is not a list of cases.
+        ConfigError: a file without `cases`, or with other keys.
     """
     name = document.data.get("cases")
     if not isinstance(name, str):
@@ -156,24 +160,24 @@ def with_cases(document: Document) -> Document:
 
 
 def _with_set_up(config: CalibrationConfig, place: Place) -> CalibrationConfig:
-    """The calibration with grid, model and step of the set-ups of its cases, if it gives none.
+    """Take grid, model and time step from the set-ups of the cases, where the calibration sets none.
 
     Raises:
-        ConfigError: cases that differ in what is not given.
+        ConfigError: set-ups with different models or time steps.
         FileNotFoundError, FileFormatError: files of a case that cannot be used.
     """
     missing = {"grid", "model"} - config.model_fields_set
     missing |= set() if "dt" in config.time.model_fields_set else {"time"}
-    added: dict[str, Any] = {}  # sections
+    added: dict[str, Any] = {}  # sections by key
     for index, target in enumerate(config.cases if missing else ()):
         if not isinstance(target.case, AbstractTranslatedCase):
             continue
         where = place.below("cases", str(index), "case")
         case = target.case.translated(where, NativeGrid(kind="native"), None).config
-        step = config.time.model_copy(update={"dt": [case.time.dt]})
-        of_case = {"grid": [NativeGrid(kind="native")], "model": case.model, "time": step}
+        time = config.time.model_copy(update={"dt": [case.time.dt]})
+        sections = {"grid": [NativeGrid(kind="native")], "model": case.model, "time": time}
         for name in sorted(missing):
-            if added.setdefault(name, of_case[name]) != of_case[name]:
+            if added.setdefault(name, sections[name]) != sections[name]:
                 which = "time.dt" if name == "time" else name
                 expected = f"cases with one {which}, got another than in a case before"
                 raise ConfigError(f"{where.at()}: expected {expected}; give {which}.")
@@ -181,7 +185,10 @@ def _with_set_up(config: CalibrationConfig, place: Place) -> CalibrationConfig:
 
 
 def kinds() -> tuple[Kind, ...]:
-    """All kinds of configuration file; a comparison, which has `cases` too, comes before a calibration."""
+    """All kinds of configuration file, in the order in which `kind_in` tries their keys.
+
+    A comparison has `cases` too, and therefore comes before a calibration.
+    """
     return (
         Kind("comparison", "closures", ComparisonConfig, ""),
         *additions("kinds", "KINDS"),
@@ -191,12 +198,12 @@ def kinds() -> tuple[Kind, ...]:
 
 
 def kind_in(data: Mapping[str, JSON]) -> Kind | None:
-    """The kind of the content of a file, by its keys."""
+    """Recognise the kind of a file by its keys; `None` if it has the key of no kind."""
     return next((kind for kind in kinds() if kind.key in data), None)
 
 
 def validated(document: Document, model: type[ConfigT]) -> ConfigT:
-    """Validate keys and values as sections."""
+    """Validate the content of a file as a section; `ConfigError` lists all problems."""
     try:
         return model.model_validate(document.data)
     except pydantic.ValidationError as error:
@@ -205,6 +212,7 @@ def validated(document: Document, model: type[ConfigT]) -> ConfigT:
 
 
 def _message(problem: ErrorDetails, document: Document) -> str:
+    """Position and text of a problem that pydantic found."""
     path = _key_path(problem["loc"], document.data, named=problem["type"] in ("missing", "rejected"))
     place = Place(Path(document.source), document.origins)
     where = place.at(*path) if path else f"{document.source}: top level"

@@ -1,4 +1,4 @@
-"""Descriptions of the names used in configurations, from the declarations of their classes."""
+"""Descriptions of the names that configurations accept, from the declarations of their classes."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 
 class Declared(NamedTuple):
-    """A number or setting of a named class, as text for display."""
+    """Texts on a number, setting or part of a named class; `is_number` includes vectors of numbers."""
 
     path: str
     default: str
@@ -30,7 +30,7 @@ class Declared(NamedTuple):
 
 
 class Described(NamedTuple):
-    """Description of a name used in configurations; `tables` are title, columns and rows of further texts."""
+    """Description of a name: its class, the docstring of the class, its fields, and further tables."""
 
     name: str
     kind: type
@@ -49,10 +49,13 @@ def describe(name: str) -> tuple[Described, ...]:
     """Describe a name: a closure, a part of one, a bulk formula, a water type, a method and so on.
 
     Args:
-        name: as in a configuration, `package.module:Class` included; several families may use it.
+        name: name in a configuration, or an import path `package.module:Class`.
+
+    Returns:
+        One description for each family of classes that has the name.
 
     Raises:
-        ValueError: an unknown name, or a class that cannot be imported or is no closure and no term.
+        ValueError: an unknown name, or a class that cannot be imported or is no `equinox.Module`.
     """
     found = [each for each in all_names() if each.name == name]
     if ":" in name:
@@ -72,24 +75,24 @@ def _described(each: Named) -> Described:
 
 
 def families() -> dict[str, list[Named]]:
-    """All names by the root of their class, in words."""
-    found: dict[str, list[Named]] = {}
+    """All names by the title of their family: the first base class in this package, in words."""
+    named: dict[str, list[Named]] = {}
     for each in all_names():
-        own = [kind for kind in each.kind.__mro__ if kind.__module__.startswith("tunax_lite.")]
-        own = [kind for kind in own if kind is not AbstractShown]
-        roots = [kind for kind in own if not set(kind.__bases__) & set(own)]
+        kinds = [kind for kind in each.kind.__mro__ if kind.__module__.startswith("tunax_lite.")]
+        kinds = [kind for kind in kinds if kind is not AbstractShown]
+        roots = [kind for kind in kinds if not set(kind.__bases__) & set(kinds)]
         root = AbstractClosure if AbstractClosure in roots else roots[0]
-        found.setdefault(words_of(root), []).append(each)
-    return {title: sorted(found[title], key=lambda each: each.name) for title in sorted(found)}
+        named.setdefault(words_of(root), []).append(each)
+    return {title: sorted(named[title], key=lambda each: each.name) for title in sorted(named)}
 
 
 def declared(kind: type, make: Callable[[], object] | None = None) -> tuple[Declared, ...]:
-    """Declarations of a class and its parts, with the defaults of the object from `make`, or of the class."""
+    """Describe the fields of a class and of its parts; `make` builds an instance with other defaults."""
     return tuple(_of_kind(kind, _instance_of(make or kind), ""))
 
 
 def _instance_of(make: Callable[[], object]) -> object:
-    """An instance, if everything has a default; otherwise `None`."""
+    """Build an instance; `None` if an argument has no default."""
     try:
         return make()
     except (TypeError, ValueError):
@@ -97,16 +100,16 @@ def _instance_of(make: Callable[[], object]) -> object:
 
 
 def _of_kind(kind: type, instance: object, prefix: str) -> Iterator[Declared]:
-    """Declarations of a class in the order of its fields, with those of its parts last."""
+    """Describe the fields of a class in their order, and then those of its parts."""
     parts = []
     for field in dataclasses.fields(kind):
         meaning = meanings(kind).get(field.name, "")
         path, value = prefix + field.name, _value(field, instance)
         if is_number(field) or "vector" in field.metadata:
-            declared = field.metadata if is_number(field) else field.metadata["vector"]
-            low, high = declared.get("valid_range") or declared["range"]
+            about = field.metadata if is_number(field) else field.metadata["vector"]
+            low, high = about.get("valid_range") or about["range"]
             bounds = "any" if np.isinf(low) and np.isinf(high) else f"{low:g} to {high:g}"
-            yield Declared(path, _shown(value), declared["unit"], bounds, meaning, True)
+            yield Declared(path, _shown(value), about["unit"], bounds, meaning, True)
         elif "setting" in field.metadata:
             yield Declared(path, _shown(value), "", _choices(field), meaning, False)
         elif isinstance(value, eqx.Module):
@@ -119,7 +122,7 @@ def _of_kind(kind: type, instance: object, prefix: str) -> Iterator[Declared]:
 
 
 def _nearest_name(part: eqx.Module) -> str:
-    """The name of a part, or else of its class."""
+    """Name whose defaults equal the part, or else the class name."""
     known = names_of(type(part)).values()
     same = (
         each.name
@@ -136,6 +139,7 @@ def _value(field: dataclasses.Field, instance: object) -> object:
 
 
 def _choices(field: dataclasses.Field) -> str:
+    """Choices of a setting, or its bounds."""
     declared = field.metadata["setting"]
     if declared["choices"] is not None:
         return ", ".join(map(str, declared["choices"]))

@@ -1,4 +1,4 @@
-"""The configuration of a run (one model on one case), and sections shared with other kinds of files."""
+"""The configuration of a run (one model on one case), and sections that other kinds of files share."""
 
 import dataclasses
 import math
@@ -73,7 +73,7 @@ class CorrectionsSection(Section):
                 raise invalid(f"`{needed}` to correct", "none", f"name them, or remove {name}")
 
     def of(self, case: Case) -> Case:
-        """The case with neutral corrections."""
+        """Add neutral corrections to a case; `ValueError` for a scale of a flux that the case lacks."""
         if self.initial:
             z = case.grid.z_center if self.z is None else self.z
             correction = InitialCorrection.zero(z, self.initial)
@@ -82,11 +82,13 @@ class CorrectionsSection(Section):
             knots = self._knots(case.duration)
             forcing = CorrectedForcing.neutral(case.forcing, self.fluxes, knots, self.period)
             water = WaterSurface.of(case.initial_state)
+            # Raises the error of a missing flux now instead of in the first step.
             eqx.filter_eval_shape(forcing.at, np.zeros((), case.grid.z_face.dtype), water)
             case = dataclasses.replace(case, forcing=forcing)
         return case
 
     def _knots(self, duration: float) -> list[float] | None:
+        """Times of the knots [s]; without a period the last one is at the end of the case or after it."""
         if self.knots is None or isinstance(self.knots, list):
             return self.knots
         n = max(1, int(np.ceil((self.period or duration) / self.knots * (1.0 - 1e-9))))
@@ -130,7 +132,7 @@ Averaging = Annotated[
 
 
 class EvaluationSection(Section):
-    """Which observations `evaluate` uses."""
+    """Observations that `evaluate` uses."""
 
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)

@@ -1,4 +1,4 @@
-"""Conversions of inputs, and quantities over time: a number, a list, a tide, or a column of a file."""
+"""Conversions of inputs, quantities over time, and the settings that the parts of a case share."""
 
 import dataclasses
 import functools
@@ -46,23 +46,23 @@ CoriolisParameter = Annotated[float, key("Coriolis parameter [s-1]", ge=-1e-2, l
 ColumnNumber = Annotated[
     int,
     key(
-        "of a file in the format of GOTM, dates and heights not counted; values are in "
-        "the unit of the quantity",
+        "column of a file in the format of GOTM, from 1, without dates and heights; values without `unit` "
+        "are in that of the package",
         ge=1,
     ),
 ]
 
 
 class ConversionSection(section_of(Conversion)):
-    """How values become the quantity of the package: sign (factor x + offset), x converted from its unit."""
+    """Conversion to the unit of the package: sign (factor x + offset), where x is converted from `unit`."""
 
     @model_validator(mode="after")
     def _check_conversion(self):
-        self.build()  # raises what only the class can detect
+        self.build()  # raises errors that only the class can detect
         return self
 
     def converted(self, quantity: str, values: V) -> V:
-        """Numbers of the configuration in the package's unit."""
+        """Convert numbers of the configuration to the package's unit."""
         scale, offset = self.build().linear(quantity, None)
         return values if (scale, offset) == (1.0, 0.0) else scale * values + offset
 
@@ -86,26 +86,26 @@ UNITS = (
 
 
 def conversions_of(given: dict) -> dict[str, Conversion]:
-    """Conversions by name, for a reader."""
+    """Build conversions by name."""
     return {str(name): each.build() for name, each in given.items()}
 
 
 def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
-    """Reject keys, beyond their defaults, unless they match a combination of required and optional keys.
+    """Reject a section unless its keys match one of the combinations of required and optional keys.
 
-    Keys of a conversion are always accepted.
+    Keys at their defaults, and those of a conversion, do not count. `expected` describes the combinations.
     """
     fields = type(section).model_fields
-    given = {name for name in section.model_fields_set if getattr(section, name) != fields[name].default}
+    keys = {name for name in section.model_fields_set if getattr(section, name) != fields[name].default}
     if isinstance(section, ConversionSection):
-        given -= CONVERSION_KEYS
-    if not any(needed <= given <= needed | more for needed, more in combinations):
+        keys -= CONVERSION_KEYS
+    if not any(required <= keys <= required | optional for required, optional in combinations):
         got = f"the keys {sorted(section.model_fields_set)}"
         raise invalid(expected, got, "give one of these combinations")
 
 
 def check_table(places: list[float], values: list[float], what: str) -> None:
-    """Reject lists of different lengths, and places that do not increase."""
+    """Reject lists of different lengths, and heights or times (`what`) that do not increase."""
     if len(places) != len(values):
         expected = f"as many values as {what} ({len(places)})"
         raise invalid(expected, f"{len(values)}", "complete the shorter list")
@@ -114,7 +114,7 @@ def check_table(places: list[float], values: list[float], what: str) -> None:
 
 
 class Harmonic(Section):
-    """amplitude sin(2 pi (t - phase) / period), t from the start of the case."""
+    """A sine over time: amplitude sin(2 pi (t - phase) / period), with t from the start of the case."""
 
     amplitude: float = key("amplitude, in the unit of the quantity")
     period: float = key("period [s]", gt=0.0)
@@ -129,14 +129,16 @@ class TimedValue(ConversionSection):
     """A number, or a series over time."""
 
     instead: ClassVar[str] = "a number or "
-    constant: float | None = key("the same at all times", None)
+    constant: float | None = key("value at all times", None)
     time: list[float] | None = key("times [s] since the start", None, min_length=2)
     values: list[float] | None = key("values at those times", None, min_length=2)
-    harmonics: list[Harmonic] | None = key("tides, around `constant`", None, min_length=1)
+    harmonics: list[Harmonic] | None = key("sines, such as tides, added to `constant`", None, min_length=1)
     path: str | None = key("CSV or NetCDF file", None, min_length=1)
     variable: str | None = key("column or variable of the file", None, min_length=1)
     column: ColumnNumber | None = None
-    n_times: int | None = key("samples of a tide given as a series; null for 400 in a period", None, ge=2)
+    n_times: int | None = key(
+        "number of samples of the sines over the case; null for 400 in the shortest period", None, ge=2
+    )
     longest_gap: float | None = key(
         "longest time without a value in the file that is bridged [s]; null: none may be missing",
         None,
@@ -159,7 +161,10 @@ class TimedValue(ConversionSection):
             check_table(self.time, self.values, "times")
 
     def read(self, quantity: str, setting: "Setting", *keys: str) -> Series | float:
-        """Read a quantity; `keys` is the place of this section in the case."""
+        """Read a quantity in the unit of the package: a series, or a number if it is constant.
+
+        `keys` leads from the case to this section.
+        """
         start, gaps = setting.start_time, {"longest_gap": self.longest_gap, "position": setting.position}
         if self.column is not None:
             column = setting.column(self, quantity, *keys)
@@ -170,7 +175,7 @@ class TimedValue(ConversionSection):
             path = setting.file(self.path, *keys, "path")
             return io.read_series(path, self.variable, quantity, start_time=start, unit=self.build(), **gaps)
         with setting.naming(*keys):
-            values = np.asarray(self.constant or 0.0 if self.values is None else self.values)
+            values = np.asarray(self.values if self.values is not None else self.constant or 0.0)
             time = None if self.time is None else np.asarray(self.time)
             if self.harmonics is not None:
                 time = _times_of_tide(self.harmonics, setting.duration, self.n_times)
@@ -181,25 +186,26 @@ class TimedValue(ConversionSection):
 
 
 def _times_of_tide(harmonics: list[Harmonic], duration: float, n_times: int | None) -> np.ndarray:
-    """Times [s] at which a tide is sampled."""
-    shortest = min(harmonic.period for harmonic in harmonics)
-    usual = min(int(_KNOTS_PER_PERIOD * max(1.0, duration / shortest)) + 2, _MOST_KNOTS)
-    return np.linspace(0.0, duration, usual if n_times is None else n_times)
+    """Times [s] over the case at which a tide is sampled; `n_times` is their number if it is set."""
+    if n_times is None:
+        shortest = min(harmonic.period for harmonic in harmonics)
+        n_times = min(int(_KNOTS_PER_PERIOD * max(1.0, duration / shortest)) + 2, _MOST_KNOTS)
+    return np.linspace(0.0, duration, n_times)
 
 
 TimedSection = Annotated[TimedValue, in_short("constant", TimedValue | float, float)]
 
 
 def timed(kind: type, names: Iterable[str]) -> Annotation:
-    """A section with a time-dependent key for each of some fields of a class, to derive from.
+    """Create a base class of sections with time-dependent keys for fields of a class.
 
-    A field without default is a required key, unless it declares a usual value.
+    A field without default becomes a required key, unless it declares a usual value.
 
     Args:
-        kind: class whose docstring describes its fields.
-        names: of the fields.
+        kind: class whose docstring describes the fields.
+        names: names of the fields.
     """
-    keys: dict[str, Any] = {}  # what `Field` returns depends on the default
+    keys: dict[str, Any] = {}  # a type and a field of pydantic by name
     timed_section: Annotation = TimedSection
     for name in names:
         field, about = kind.__dataclass_fields__[name], meanings(kind).get(name, name).partition(";")[0]
@@ -215,33 +221,50 @@ def timed(kind: type, names: Iterable[str]) -> Annotation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting(Place):
-    """Settings shared by the parts of a case: times in seconds, start in ISO 8601."""
+    """Position of a case in its file, with the settings that its parts share.
+
+    Args:
+        grid: vertical grid.
+        basin: areas of a lake over height; `None` in the sea.
+        start_time: start of the case in ISO 8601; `None` without a date.
+        duration: length of the case [s].
+        position: latitude and longitude [degrees]; `None` without a longitude.
+        step: time step of its runs [s].
+        elevation: height of the surface above its level at rest [m], over time.
+        linear_sunlight: true to bridge gaps in shortwave radiation by a straight line.
+        draft: depth of the top of the column below sea level [m].
+        tracer_units: unit by tracer, for those of terms.
+        tracer_names: names of all tracers.
+    """
 
     grid: Grid
-    basin: Hypsography | None = None
+    basin: Hypsography | None
     start_time: str | None
     duration: float
-    position: tuple[float, float] | None = None  # latitude and longitude [degrees]
-    step: float | None = None
-    elevation: "TimedValue | None" = None
-    linear_sunlight: bool = False  # over gaps
-    draft: float = 0.0  # depth of the top of the column below sea level [m]
-    tracer_units: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of pools of terms
-    tracer_names: tuple[str, ...] = ()  # of the case
+    position: tuple[float, float] | None
+    step: float
+    elevation: "TimedValue | None"
+    linear_sunlight: bool
+    draft: float
+    tracer_units: Mapping[str, str]
+    tracer_names: tuple[str, ...]
 
     @functools.cached_property
     def z_center(self) -> np.ndarray:
-        """Heights of the cell centers [m], by NumPy: JAX would compile programs for them."""
+        """Heights of the cell centers [m], in NumPy, because JAX would compile programs for them."""
         faces = np.asarray(self.grid.z_face)
         return 0.5 * (faces[1:] + faces[:-1])
 
     @functools.cached_property
     def dated(self) -> DatedFiles:
-        """Reader for files in GOTM's format."""
+        """Reader of files in GOTM's format, for the period of the case."""
         return DatedFiles(self.date_and_position()[0], self.duration)
 
     def read_profiles(self, column: Column, *, whole_period: bool = True) -> Series:
-        """Profiles on the cells from a file in GOTM's format."""
+        """Read profiles on the cells from a file in GOTM's format, whose heights count from sea level.
+
+        `whole_period` is false if only the start of the case must be covered.
+        """
         z, moved = self.z_center - self.draft, None if self.elevation is None else self._moved
         return self.dated.profiles(column, z, moved, whole_period=whole_period)
 
@@ -253,14 +276,14 @@ class Setting(Place):
     def _moved(self, time: np.ndarray) -> np.ndarray:
         """Heights of the cells [m] at the start of the step with each time [s], `(n_times, n_cells)`."""
         # The first profiles are read before the surface has moved.
-        given, step, depth = self._height, self.step or 1.0, -float(np.asarray(self.grid.z_face)[0])
-        at = step * np.floor(np.maximum(time, 0.0) / step)
-        height = given.on(at) if isinstance(given, Series) else np.full_like(at, given)
+        elevation, step, depth = self._height, self.step, -float(np.asarray(self.grid.z_face)[0])
+        start = step * np.floor(np.maximum(time, 0.0) / step)
+        height = elevation.on(start) if isinstance(elevation, Series) else np.full_like(start, elevation)
         thicker = 1.0 + np.where(time > 0.0, height, 0.0) / depth
         return (self.z_center + depth) * thicker[:, None] - depth - self.draft
 
     def date_and_position(self, *keys: str) -> tuple[str, float, float]:
-        """Start, latitude and longitude [degrees] of the case; `ConfigError` at a part that needs them."""
+        """Start, latitude and longitude [degrees] of the case; without them `ConfigError` at these keys."""
         if self.start_time is None or self.position is None:
             raise ConfigError(
                 f"{self.at(*keys)}: expected a case with `latitude`, `longitude` and `start_time`, got none; "
@@ -269,7 +292,7 @@ class Setting(Place):
         return self.start_time, *self.position
 
     def column(self, section: Any, quantity: str, *keys: str) -> Column:  # sections with the keys of a column
-        """The column of a file that a section names."""
+        """Column of a file that a section names, with its conversion."""
         path = self.file(section.path, *keys, "path")
         with self.naming(*keys):
             how, unit = section.build(), self.tracer_units.get(quantity)
@@ -277,25 +300,25 @@ class Setting(Place):
             return Column(path, section.column, quantity, *linear)
 
     def check_tracer(self, name: str, *keys: str) -> None:
-        """Raise `ConfigError` for a tracer that the case lacks, named at a place in it."""
+        """Raise `ConfigError` for a tracer that the case lacks; `keys` leads to its name."""
         known = self.tracer_names
         if name not in known:
             hint = closest(name, list(known)) if known else "add the term that carries it"
             expected = f"a tracer of the case ({', '.join(known) or 'it has none'})"
             raise ConfigError(f"{self.at(*keys)}: expected {expected}, got {name}; {hint}")
 
-    def tracers(self, given: Mapping[str, "TracerSection"], *keys: str) -> dict[str, Tracer]:
-        """Variables of files by tracer of the case; `keys` is the place of the section."""
-        units = self.tracer_units
-        for name in given:
+    def tracers(self, sections: Mapping[str, "TracerSection"], *keys: str) -> dict[str, Tracer]:
+        """Variables in files of measured profiles by tracer of the case; `keys` leads to the sections."""
+        for name in sections:
             self.check_tracer(name, *keys, name)
-        return {name: Tracer(one.variable, units.get(name), one.build()) for name, one in given.items()}
+        units = self.tracer_units
+        return {name: Tracer(each.variable, units.get(name), each.build()) for name, each in sections.items()}
 
 
 def read_together(
     section: Section, kind: Callable[..., T], title: str, setting: Setting, *keys: str, **quantities: str
 ) -> TimeSeries[T]:
-    """Read several keys of a section, each with its quantity, as one series of a class on common times."""
+    """Read keys of a section, `quantities` by key, as one series of a class on common times."""
     values = {
         name: getattr(section, name).read(quantity, setting, *keys, name)
         for name, quantity in quantities.items()
@@ -306,25 +329,25 @@ def read_together(
 def series_of(
     values: Mapping[str, Series | float], kind: Callable[..., T], title: str, setting: Setting, *keys: str
 ) -> TimeSeries[T]:
-    """Combine values over time to one series of a class; `keys` is their place in the case."""
+    """Combine values over time to one series of a class on common times; `keys` leads to their section."""
     with setting.naming(*keys):
         time, on_times = as_series_together(values, setting.duration)
     return TimeSeries(time, kind(**on_times), title)
 
 
 class SeriesPart(DerivedSection):
-    """A part with series of quantities, by key, and further arguments of its class."""
+    """A part of a case with series of quantities, and further arguments of its class."""
 
-    makes: ClassVar[Any]  # a class with a field `series`
-    quantities: ClassVar[Mapping[str, str]]  # names in the table of quantities
+    makes: ClassVar[Any]  # class of the part, with a field `series`
+    quantities: ClassVar[Mapping[str, str]]  # names in the table of quantities, by key
 
     def series(self, setting: Setting, *keys: str) -> TimeSeries:
-        """Its series on common times; `keys` is its place in the case."""
+        """Read the series on common times; `keys` leads to this section."""
         (kind,) = get_args(get_type_hints(self.makes)["series"])
         title = keys[-1].replace("_", " ").replace("stokes", "Stokes")
         return read_together(self, kind, title, setting, *keys, **self.quantities)
 
     # Any: an instance of `makes`; the wind is defined in `interior`, which imports this file.
     def read(self, setting: Setting, *keys: str, wind: Any = None) -> Any:
-        """Read the part; some depend on the wind."""
+        """Read the part; some use the wind at 10 m."""
         return self.makes(self.series(setting, *keys), **self.given())

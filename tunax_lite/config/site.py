@@ -266,7 +266,7 @@ class DescribedCase(AbstractCase):
     def named(self, where: Place) -> str:
         return self.name
 
-    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+    def build(self, grid: GridSection, where: Place, step: float) -> BuiltCase:
         assert isinstance(self, AnyDescribed)
         terms = {name: term_of(given) for name, given in self.terms.items()}
         setting = _setting(self, grid, where, step, terms)
@@ -423,7 +423,7 @@ def _setting(
     site: AnyDescribed,
     grid: GridSection,
     where: Place,
-    step: float | None,
+    step: float,
     terms: Mapping[str, AbstractTerm],
 ) -> Setting:
     """Place, grid and times that the parts of a case share."""
@@ -477,8 +477,7 @@ def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm])
         for name, note in notes_on_terms(terms, state):
             setting.note(note, "terms", name)
     state = with_memory(state, interior, terms)
-    if setting.step is not None:
-        terms = {name: term.adapted_to(state, setting.grid, setting.step) for name, term in terms.items()}
+    terms = {name: term.adapted_to(state, setting.grid, setting.step) for name, term in terms.items()}
     case = Case(
         grid=setting.grid,
         initial_state=state,

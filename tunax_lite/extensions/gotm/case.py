@@ -167,9 +167,7 @@ def build_gotm(loaded: "Loaded[RunConfig]") -> BuiltGotm:
     """
     from ...config.build import build_translated  # imports this module
 
-    run, report = build_translated(loaded)
-    assert report is not None
-    return BuiltGotm(run, report)
+    return BuiltGotm(*build_translated(loaded))
 
 
 def _plain(
