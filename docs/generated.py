@@ -25,9 +25,10 @@ import interface
 
 from tunax_lite.cli.application import Group
 from tunax_lite.cli.commands import app
-from tunax_lite.config.names import families
-from tunax_lite.declarations import meanings, name_of, summary_and_source
+from tunax_lite.closures import AbstractClosure
+from tunax_lite.declarations import Named, all_names, meanings, name_of, summary_and_source, words_of
 from tunax_lite.io import Mapping
+from tunax_lite.views import AbstractShown
 
 DOCS = Path(__file__).parent
 TABLE = re.compile(
@@ -41,9 +42,21 @@ ADDITION = re.compile(
 )
 
 
+def _families() -> dict[str, list[Named]]:
+    """All names by the title of their family: the first base class in this package, in words."""
+    named: dict[str, list[Named]] = {}
+    for each in all_names():
+        kinds = [kind for kind in each.kind.__mro__ if kind.__module__.startswith("tunax_lite.")]
+        kinds = [kind for kind in kinds if kind is not AbstractShown]
+        roots = [kind for kind in kinds if not set(kind.__bases__) & set(kinds)]
+        root = AbstractClosure if AbstractClosure in roots else roots[0]
+        named.setdefault(words_of(root), []).append(each)
+    return {title: sorted(named[title], key=lambda each: each.name) for title in sorted(named)}
+
+
 def _names(_: str) -> str:
     lines = []
-    for title, names in families().items():
+    for title, names in _families().items():
         lines += [f"**{title}**", ""]
         for kind in dict.fromkeys(each.kind for each in names):
             labels = ", ".join(f"`{each.name}`" for each in names if each.kind is kind)

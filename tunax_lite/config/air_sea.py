@@ -54,7 +54,7 @@ ReadWeather = tuple[TimeSeries[Weather], HumidityMeasure]
 class AirSeaSection(section_of(air_sea.BulkForcing)):
     """How fluxes follow from the weather and the water."""
 
-    humidity_measure: ClassVar[None] = None  # no key: the weather has it
+    humidity_measure: ClassVar[None] = None  # no key here: the section of the weather has one
     longwave: Literal[LONGWAVE] = key("longwave radiation of the weather, or a formula", "downward")  # pyright: ignore[reportInvalidTypeForm]
     shortwave: ShortwaveSection = key(  # pyright: ignore[reportInvalidTypeForm]
         "shortwave radiation of the weather, or clear_sky with its clouds",
@@ -98,12 +98,12 @@ class AirSeaSection(section_of(air_sea.BulkForcing)):
         return names_of(air_sea.AbstractLongwave)[self.longwave].make()
 
     def mean_light(self) -> air_sea.MeanLight:
-        """The treatment of records of shortwave radiation that are means."""
+        """Treatment of shortwave radiation given as means over part of a day."""
         return air_sea.MeanLight(self.albedo_of, self.diurnal_cycle)
 
 
 class Era5Source(Section):
-    """Single levels of ERA5."""
+    """Files of single levels of ERA5."""
 
     paths: Paths
     accumulation: float | None = key(
@@ -141,7 +141,7 @@ class TableWeather(Section):
     units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)
     humidity_measure: HumidityMeasure | None = key("humidity measure; null for that of the file", None)
     longest_gap: float | None = key(
-        "longest time between two values [s]; null: any of records", 21600.0, gt=0.0
+        "longest time between two values [s]; null: any between records, none missing", 21600.0, gt=0.0
     )
     stamp: Literal["start", "middle", "end"] | None = key(
         "where the time of a mean stands in its interval, between two records; null for what the file says",
@@ -204,7 +204,7 @@ def bulk_forcing(
     setting: Setting,
     reference_density: float,
 ) -> air_sea.BulkForcing:
-    """Forcing from the weather, for water of a density [kg m-3]."""
+    """Forcing from the weather; `reference_density` [kg m-3] decides on `long_steps` of implicit stress."""
     with setting.naming("weather"):
         series, measure = weather.read(section, setting)
         values, sky = series.values, section.sky
@@ -243,13 +243,13 @@ def bulk_arguments(section: AirSeaSection, *, implicit_stress: bool) -> dict[str
 
 
 def _step_is_long(reference_density: float, setting: Setting) -> bool:
-    """Whether a storm changes the relative wind substantially within one step."""
+    """Return whether one step of a storm changes the relative wind by more than half."""
     z = np.asarray(setting.grid.z_face)
     return bool(setting.step * _DRAG_OF_A_STORM > 0.5 * reference_density * (z[-1] - z[-2]))
 
 
 def wind_of(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:
-    """The wind that drives waves, without its offset; `None` if there is no wind at 10 m."""
+    """Wind at 10 m that drives waves, without calibrated offsets; `None` if there is none at 10 m."""
     if not isinstance(forcing, air_sea.BulkForcing) or getattr(forcing.bulk, "wind_height", 10.0) != 10.0:
         return None
     weather = forcing.weather
@@ -276,7 +276,7 @@ class FluxesSection(timed(SurfaceFluxes, FLUXES)):
 
 
 def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> AbstractForcing:
-    """Forcing from the fluxes of a section: series, numbers or ERA5 files."""
+    """Forcing from the fluxes of a section: series, numbers or ERA5 files; `key` is that of the section."""
     if section.era5 is not None:
         start, latitude, longitude = setting.date_and_position(key, "era5")
         return io.read_era5_fluxes(
@@ -288,7 +288,7 @@ def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> Ab
         )
     for name in section.tracer_fluxes:
         setting.check_tracer(name, key, "tracer_fluxes", name)
-    given = {
+    fluxes = {
         name: each.read(name, setting, key, name)
         for name in FLUXES
         if (each := getattr(section, name)) is not None
@@ -299,17 +299,15 @@ def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> Ab
     }
     if section.albedo is not None:
         albedo = section.albedo.build()
-        given["shortwave_flux"] = _net_shortwave(given["shortwave_flux"], albedo, setting, key)
+        fluxes["shortwave_flux"] = _net_shortwave(fluxes["shortwave_flux"], albedo, setting, key)
     # A series of zeros is omitted and costs nothing.
-    given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
-    both = given | tracers
+    fluxes = {k: flux for k, flux in fluxes.items() if not isinstance(flux, Series) or np.any(flux.values)}
     with setting.naming(key):
-        time, values = on_common_times(both, setting.duration)
-    fluxes = {name: value for name, value in values.items() if name in given}
-    of_tracers = {name: values[f"tracer {name}"] for name in section.tracer_fluxes}
-    if not any(isinstance(flux, Series) for flux in both.values()):
-        return ConstantForcing(SurfaceFluxes(**fluxes, tracer_fluxes=of_tracers))
-    return TimeSeriesForcing.from_values(time, **fluxes, tracer_fluxes=of_tracers)
+        time, values = on_common_times(fluxes | tracers, setting.duration)
+    tracer_fluxes = {name: values.pop(f"tracer {name}") for name in section.tracer_fluxes}
+    if any(isinstance(flux, Series) for flux in (*fluxes.values(), *tracers.values())):
+        return TimeSeriesForcing.from_values(time, **values, tracer_fluxes=tracer_fluxes)
+    return ConstantForcing(SurfaceFluxes(**values, tracer_fluxes=tracer_fluxes))
 
 
 _MOST_STEPS = 2_000_000
@@ -319,7 +317,10 @@ _MOST_STEPS = 2_000_000
 def _net_shortwave(
     light: Series | float, albedo: air_sea.AbstractAlbedo, setting: Setting, key: str
 ) -> Series | float:
-    """Shortwave radiation [W m-2] that enters, exact at the end of every step."""
+    """Shortwave radiation that enters the water [W m-2], with the albedo at the end of each step.
+
+    Of cases with more than `_MOST_STEPS` steps, only the first ones have values.
+    """
     if not albedo.needs_sun:
         entering = 1.0 - float(albedo.value(0.0, 0.0))
         return Series(light.time, entering * light.values) if isinstance(light, Series) else entering * light
@@ -329,7 +330,7 @@ def _net_shortwave(
     if isinstance(light, Series):
         interval = time_between_records(light.time, light.values)
         time = time[(time >= light.time[0]) & (time <= light.time[-1])]
-        # Records coarser than the step stay so: between steps they would count as finer (`over_steps`).
+        # No records between steps unless they are finer, because `over_steps` averages finer series.
         is_fine = np.min(np.diff(light.time)) < (1.0 - 1e-6) * step
         time = np.union1d(time, light.time if is_fine else light.time[[0, -1]])
     for note in air_sea.MeanLight("instant").notes(albedo, interval):

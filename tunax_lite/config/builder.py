@@ -28,22 +28,22 @@ T = TypeVar("T")
 class DerivedSection(Section):
     """A section with keys for the declared fields of a class."""
 
-    make: ClassVar[Any] = None  # the class, or what builds an instance with other defaults
-    declared: ClassVar[frozenset[str]] = frozenset()  # keys that are arguments of the class
-    is_complete: ClassVar[bool] = False  # whether files can give all arguments
+    make: ClassVar[Any] = None  # the class, or a function that builds an instance with other defaults
+    declared: ClassVar[frozenset[str]] = frozenset()  # keys that are arguments of `make`
+    is_complete: ClassVar[bool] = False  # whether a file can set all arguments of `make`
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
         super().__pydantic_init_subclass__(**options)
-        # What a subclass writes out is no argument, or made otherwise.
+        # A subclass passes the keys that it declares itself to the class in its own `build` or `read`.
         cls.declared = cls.declared - inspect.get_annotations(cls).keys()
 
-    def given(self) -> dict[str, Any]:  # of the type of the field
-        """Arguments that the file sets."""
+    def given(self) -> dict[str, Any]:  # Any: values of the fields
+        """Arguments of `make` that the file sets."""
         return {name: _argument(getattr(self, name)) for name in self.declared & self.model_fields_set}
 
-    def build(self) -> Any:  # of the class
-        """Build the object; arguments that are not given take their defaults."""
+    def build(self) -> Any:  # Any: an instance of the class
+        """Build the object; arguments that the file does not set take the defaults of `make`."""
         return type(self).make(**self.given())
 
     def _check(self) -> None:
@@ -52,12 +52,12 @@ class DerivedSection(Section):
 
 
 BY_HAND: dict[type, Annotation] = {}
-"""Sections that are written by hand, with `build`, for a class and those derived from it."""
+"""Sections that are written by hand, with `build`, by the class (or base class) of the object."""
 
 
 @functools.cache
 def section_of(kind: type, name: str = "") -> Annotation:
-    """The section of a class; of a named one, `name` is its first key, and its presets are the defaults."""
+    """Section of a class; a `name` is its first key, and the presets of this name are the defaults."""
     known = names_of(kind)[name] if name else None
     keys, tag = dict(keys_of(kind)), dict[str, Any]()
     if known is not None:
@@ -78,14 +78,14 @@ def section_of(kind: type, name: str = "") -> Annotation:
 
 
 def one_of(family: type) -> Annotation:
-    """Type of a key whose value names one of the classes of a family, with its settings."""
+    """Type of a key for one of the named classes of a family: a section with `name`, or the name alone."""
     return choice(
         *(BY_HAND.get(each.kind) or section_of(each.kind, name) for name, each in names_of(family).items())
     )
 
 
 def choice(*sections: Annotation) -> Annotation:
-    """Type of a key for one of several sections by their `name`, or in short the name alone."""
+    """Type of a key for one of several sections, selected by `name`; the name alone is accepted, too."""
     names = [name for each in sections for name in get_args(each.model_fields["name"].annotation)]
     before = in_short("name", Union[Literal[tuple(names)], *sections])
     if len(sections) == 1:
@@ -94,8 +94,8 @@ def choice(*sections: Annotation) -> Annotation:
 
 
 @functools.cache
-def keys_of(kind: type) -> dict[str, Any]:  # tuples of a type and what `Field` returns
-    """Types and fields of the keys of a class: of what it declares, and of parts that a file can give."""
+def keys_of(kind: type) -> dict[str, Any]:  # Any: a type and a field of pydantic
+    """Types and fields of the keys of a class: its numbers, settings, and parts that a file can set."""
     hints, found = typing.get_type_hints(kind), dict[str, Any]()
     for field in dataclasses.fields(kind):
         if field.init and (annotation := _annotation(field, hints[field.name])) is not None:
@@ -105,19 +105,19 @@ def keys_of(kind: type) -> dict[str, Any]:  # tuples of a type and what `Field` 
 
 
 def is_number(field: dataclasses.Field) -> bool:
-    """Whether a field is a calibratable number."""
+    """Return whether a field is a number that can be calibrated."""
     return "valid_range" in field.metadata
 
 
 def numbers_of(kind: type) -> dict[str, bool]:
-    """Names of the calibratable numbers that a file can set, and whether each must have a value."""
+    """Numbers that a file can set, by name; false for one that may be `None`."""
     hints, keys = typing.get_type_hints(kind), keys_of(kind)
     fields = [field for field in dataclasses.fields(kind) if field.name in keys and is_number(field)]
     return {each.name: each.default is not None and not _may_be_none(hints[each.name]) for each in fields}
 
 
 def _annotation(field: dataclasses.Field, hint: Annotation) -> Annotation:
-    """Type of the key of a field; `None` if files cannot set it."""
+    """Type of the key of a field; `None` if a file cannot set it."""
     is_optional, inner = _may_be_none(hint), [each for each in get_args(hint) if each is not types.NoneType]
     if is_number(field):
         low, high = field.metadata["valid_range"]
@@ -129,7 +129,9 @@ def _annotation(field: dataclasses.Field, hint: Annotation) -> Annotation:
         found = _annotation_of(inner[0] if is_optional and len(inner) == 1 else hint, field.metadata)
     if found is None or not is_optional:
         return found
-    if isinstance(found, type) and issubclass(found, DerivedSection):  # true for its defaults
+    if isinstance(found, type) and issubclass(
+        found, DerivedSection
+    ):  # `true` stands for the defaults of the part, `false` for none
         switch = lambda value: ({} if value else None) if isinstance(value, bool) else value  # noqa: E731
         return Annotated[found | None, BeforeValidator(switch, json_schema_input_type=found | bool | None)]
     return Optional[found]  # noqa: UP045
@@ -140,7 +142,7 @@ def _may_be_none(hint: Annotation) -> bool:
 
 
 def _annotation_of(hint: Annotation, metadata: Mapping[str, Any]) -> Annotation:  # of the field
-    """Type of the key of a setting or a part."""
+    """Type of the key of a setting or a part; `None` if a file cannot set it."""
     declared = metadata.get("setting", {"choices": None, "bounds": {}})
     if declared["choices"] is not None:
         return Literal[declared["choices"]]
@@ -160,7 +162,7 @@ def _annotation_of(hint: Annotation, metadata: Mapping[str, Any]) -> Annotation:
     if issubclass(hint, enum.Enum):
         return Literal[tuple(each.value for each in hint)]
     if issubclass(hint, tuple):
-        return hint  # of numbers with names
+        return hint  # a named tuple of numbers
     by_hand = next((section for family, section in BY_HAND.items() if issubclass(hint, family)), None)
     if by_hand is not None or names_of(hint):
         return by_hand or one_of(hint)
@@ -168,7 +170,7 @@ def _annotation_of(hint: Annotation, metadata: Mapping[str, Any]) -> Annotation:
 
 
 def _is_complete(kind: type) -> bool:
-    """Whether a file can set everything that a class needs."""
+    """Return whether a file can set all arguments of a class that have no default."""
     defaults = "default", "default_factory"
     return not inspect.isabstract(kind) and all(
         is_number(field)
@@ -180,7 +182,7 @@ def _is_complete(kind: type) -> bool:
 
 
 def _default(field: dataclasses.Field, annotation: Annotation) -> dict[str, Any]:  # of `Field`
-    """The default as arguments of `Field`; that of a part is validated on demand."""
+    """Default of a key as argument of `Field`, made on demand for a part; nothing if there is none."""
     if field.default is not dataclasses.MISSING:
         value = field.default.value if isinstance(field.default, enum.Enum) else field.default
         return {"default": list(value) if type(value) is tuple else value}
@@ -191,7 +193,7 @@ def _default(field: dataclasses.Field, annotation: Annotation) -> dict[str, Any]
     return {"default_factory": usual}
 
 
-def _argument(value: Any) -> Any:  # of a key, and of a field
+def _argument(value: Any) -> Any:  # Any: value of a key, and of a field
     """Argument of a class from the value of its key."""
     if isinstance(value, dict):
         return {name: _argument(each) for name, each in value.items()}
@@ -201,7 +203,10 @@ def _argument(value: Any) -> Any:  # of a key, and of a field
 
 
 def class_of(family: type[T], name: str, what: str) -> type[T]:
-    """The class for a name or an import path `package.module:Class`; raises `PydanticCustomError`."""
+    """Return the class of a name or an import path `package.module:Class`; raises `PydanticCustomError`.
+
+    `what` is the family in words.
+    """
     if (known := names_of(family).get(name)) is not None:
         return known.kind
     if ":" not in name:
@@ -219,7 +224,7 @@ def class_of(family: type[T], name: str, what: str) -> type[T]:
 
 
 def own_section(family: type, given: JSON, what: str) -> DerivedSection:
-    """The section of a class from its name or import path, with its numbers and settings beside it."""
+    """Section of a class by its name or import path: `given` is that, or a mapping with `name` and keys."""
     settings = {"name": given} if isinstance(given, str) else dict(given)
     kind = class_of(family, str(settings.pop("name", "")), what)
     try:
@@ -229,7 +234,7 @@ def own_section(family: type, given: JSON, what: str) -> DerivedSection:
 
 
 def named_or_own(family: type) -> Annotation:
-    """Like `one_of`, and also a class outside the package, by its import path."""
+    """Like `one_of`; an import path of another class is accepted, too."""
 
     def chosen(value: JSON, named: Callable[[JSON], DerivedSection]) -> DerivedSection:
         name = value.get("name") if isinstance(value, Mapping) else value

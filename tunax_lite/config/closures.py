@@ -17,7 +17,7 @@ from .section import Section, in_short, invalid, key, reject
 
 
 def flatten(value: JSON, prefix: str = "") -> JSON:
-    """Flatten nested mappings of parameters to dotted names, and lists to one name per number."""
+    """Flatten nested mappings to dotted names, and lists to `name[index]`; other values are unchanged."""
     if not isinstance(value, Mapping):
         return value
     flat: dict[str, JSON] = {}
@@ -39,7 +39,7 @@ Parameters = Annotated[
     dict[str, float],
     BeforeValidator(flatten, json_schema_input_type=dict[str, float | list[float] | dict[str, JSON]]),
 ]
-"""Values by dotted name; nested mappings are accepted too."""
+"""Values by dotted name; nested mappings and lists are accepted, too."""
 
 
 def closure_names() -> list[str]:
@@ -48,12 +48,12 @@ def closure_names() -> list[str]:
 
 
 def closure_class(name: str) -> type[AbstractClosure]:
-    """The class for a name or an import path `package.module:Class`; raises `PydanticCustomError`."""
+    """Return the class of a name or an import path `package.module:Class`; raises `PydanticCustomError`."""
     return class_of(AbstractClosure, name, "closure")
 
 
 def term_of(given: Mapping[str, JSON]) -> AbstractTerm:
-    """A term from the name of its class, its numbers and settings."""
+    """Build a term from a mapping with the name of its class, its numbers and its settings."""
     return own_section(AbstractTerm, given, "term").build()
 
 
@@ -65,14 +65,14 @@ def _checked_term(given: dict[str, JSON]) -> dict[str, JSON]:
 TermSection = Annotated[
     dict[str, JSON], in_short("name", dict[str, JSON] | str), AfterValidator(_checked_term)
 ]
-"""A term: the `name` of its class, or package.module:Class, with its numbers and settings beside it."""
+"""A term: a mapping with the `name` of its class, or package.module:Class, its numbers and settings."""
 
 
 @functools.cache
 def options_of(kind: type[AbstractClosure]) -> type[DerivedSection]:
-    """The section of the options of a closure: parts and switches, and numbers that `null` switches off."""
+    """Section of the options of a closure: parts, settings, and numbers that only `null` switches off."""
     numbers = numbers_of(kind)
-    keys: dict[str, Any] = {}  # types, each with what `Field` returns
+    keys: dict[str, Any] = {}  # a type and a field of pydantic by name
     for name, (annotation, field) in keys_of(kind).items():
         if not numbers.get(name, False):
             keys[name] = None if name in numbers else annotation, Field(None, description=field.description)
@@ -117,7 +117,7 @@ class ClosureSection(Section):
             self.build()
 
     def build(self) -> AbstractClosure:
-        """The closure, in the precision of JAX; pydantic's errors for options or numbers that do not fit."""
+        """Build the closure in the precision of JAX; raises errors of pydantic for options and numbers."""
         kind, name = closure_class(self.name), "_".join(filter(None, (self.name, self.constants)))
         known = names_of(AbstractClosure).get(name)
         if self.constants is not None and (known is None or known.kind is not kind):
@@ -125,23 +125,23 @@ class ClosureSection(Section):
             reject(f"{expected}, got '{self.constants}'; correct it, or leave it out", "constants")
         make = kind if known is None else known.make
         given = options_of(kind).model_validate(self.options).given()
-        # In a comparison they may be the name of a file, which is read later.
+        # In a comparison, `parameters` may be the name of a file, which is read later.
         numbers = {} if isinstance(self.parameters, str) else self.parameters
-        own = {key: number for key, number in numbers.items() if key in numbers_of(kind)}
+        direct = {key: number for key, number in numbers.items() if key in numbers_of(kind)}
         try:
             try:
                 closure = make(**given)
             except (TypeError, ValueError):  # an option may require a number without default
-                closure = make(**given, **own)
+                closure = make(**given, **direct)
         except (TypeError, ValueError) as error:
-            todo = (f"options of {kind.__name__} that go together", f"a conflict ({error})", "change them")
-            reject(invalid(*todo).message(), "options")
+            expected = f"expected options of {kind.__name__} that go together"
+            reject(f"{expected}, got a conflict ({error}); change them", "options")
         # Arrays that a class has as defaults were made on import, before the precision was known.
         closure = in_precision(closure, jnp.result_type(float))
         try:
             return with_parameters(closure, numbers)
         except ValueError as error:
-            path, _, message = str(error).partition(": ")  # of the first number that the closure rejects
+            path, _, message = str(error).partition(": ")  # path of the first rejected number
             reject(message, "parameters", path)
 
 

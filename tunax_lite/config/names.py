@@ -8,9 +8,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import PyTree
 
-from ..closures import AbstractClosure
-from ..declarations import Named, all_names, meanings, names_of, summary_and_source, words_of
-from ..views import AbstractShown
+from ..declarations import Named, all_names, meanings, names_of, summary_and_source
 from .builder import class_of, is_number
 from .section import closest
 
@@ -72,18 +70,6 @@ def _described(each: Named) -> Described:
     rows = tuple(_of_kind(each.kind, instance, ""))
     tables = tuple(instance.tables()) if isinstance(instance, _HasTables) else ()
     return Described(each.name, each.kind, *summary_and_source(each.kind), rows, tables)
-
-
-def families() -> dict[str, list[Named]]:
-    """All names by the title of their family: the first base class in this package, in words."""
-    named: dict[str, list[Named]] = {}
-    for each in all_names():
-        kinds = [kind for kind in each.kind.__mro__ if kind.__module__.startswith("tunax_lite.")]
-        kinds = [kind for kind in kinds if kind is not AbstractShown]
-        roots = [kind for kind in kinds if not set(kind.__bases__) & set(kinds)]
-        root = AbstractClosure if AbstractClosure in roots else roots[0]
-        named.setdefault(words_of(root), []).append(each)
-    return {title: sorted(named[title], key=lambda each: each.name) for title in sorted(named)}
 
 
 def declared(kind: type, make: Callable[[], object] | None = None) -> tuple[Declared, ...]:

@@ -33,7 +33,7 @@ from .series import (
 
 
 class TwoLayers(Section):
-    """Two layers; depths count from the uppermost cell."""
+    """Two layers; depths count from the center of the uppermost cell."""
 
     upper: float = key("value above")
     lower: float = key("value below")
@@ -49,7 +49,7 @@ class TwoLayers(Section):
 
 
 class Profile(ConversionSection):
-    """Values over depth: from the surface down with a gradient, or linear between given heights."""
+    """Values over depth: a surface value with a gradient, values at heights, two layers, or a file."""
 
     instead: ClassVar[str] = "a number or "
     surface: float | None = key("value at the surface", None)
@@ -81,19 +81,19 @@ class Profile(ConversionSection):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Heights [m] between which `values` are given, infinite where the last two of them are equal."""
+        """Lowest and highest height [m] of `values`; infinite on a side where the outermost two are equal."""
         assert self.z is not None and self.values is not None
         lowest = -math.inf if self.values[0] == self.values[1] else self.z[0]
         return lowest, math.inf if self.values[-1] == self.values[-2] else self.z[-1]
 
-    def read(self, quantity: str, setting: Setting, *keys: str, whole: bool = True) -> Series:
+    def read(self, quantity: str, setting: Setting, *keys: str, whole_period: bool = True) -> Series:
         """Read the values on the cells over the time of the case; without a file, they are constant in time.
 
         Args:
-            quantity: name in the table of quantities.
-            setting: of the case.
-            keys: place of this section in the case.
-            whole: whether the file must cover the duration of the case, or only its start.
+            quantity: name in the table of quantities, or of a tracer.
+            setting: settings of the case.
+            keys: keys that lead from the case to this section.
+            whole_period: true if a file must cover the case, false if its start suffices.
 
         Raises:
             ConfigError: numbers that the quantity cannot have.
@@ -102,7 +102,7 @@ class Profile(ConversionSection):
         if self.column is not None:
             column = setting.column(self, quantity, *keys)
             with setting.naming(*keys, "path"):
-                return setting.read_profiles(column, whole_period=whole)
+                return setting.read_profiles(column, whole_period=whole_period)
         self.check_numbers(quantity, setting, *keys)
         z = setting.z_center
         if self.z is not None and self.values is not None:
@@ -113,7 +113,7 @@ class Profile(ConversionSection):
         return constant_in_time(values, quantity, setting, *keys)
 
     def check_numbers(self, quantity: str, setting: Setting, *keys: str) -> None:
-        """Raise `ConfigError` for impossible numbers, also of heights below the grid."""
+        """Raise `ConfigError` for impossible numbers, also at heights outside the grid."""
         numbers = [*(self.values or []), *([] if self.surface is None else [self.surface])]
         with setting.naming(*keys):
             values = self.converted(quantity, np.asarray(numbers, float))
@@ -124,12 +124,12 @@ ProfileSection = Annotated[Profile, in_short("surface", Profile | float, float)]
 
 
 class WaterProfile(Profile):
-    """Temperature or salinity over depth: also from the surface down with a buoyancy frequency."""
+    """Temperature or salinity over depth, which also a surface value with a buoyancy frequency can give."""
 
     buoyancy_frequency_squared: float | None = key("N² that sets the gradient [s-2]", None)
     everywhere: bool = key(
-        "whether N² is that of every depth, by the expansion of the water there with the other of "
-        "temperature and salinity uniform; otherwise the gradient is that of N² at the surface",
+        "whether N² is constant with depth, with the other of temperature and salinity uniform; otherwise "
+        "the gradient is constant, from N² at the surface",
         False,
     )
 
@@ -145,7 +145,7 @@ WaterProfileSection = Annotated[WaterProfile, in_short("surface", WaterProfile |
 
 
 def constant_in_time(values: np.ndarray, quantity: str, setting: Setting, *keys: str) -> Series:
-    """Series of the same values on the cells throughout the case; `ConfigError` for impossible values."""
+    """Series of values on the cells that do not change in time; `ConfigError` for impossible values."""
     setting.check(quantity, values, *keys)
     return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
 
@@ -153,12 +153,18 @@ def constant_in_time(values: np.ndarray, quantity: str, setting: Setting, *keys:
 def stratified(
     profile: WaterProfile, other: float, name: str, setting: Setting, water: AbstractEquationOfState
 ) -> Series:
-    """Temperature or salinity on the cells with a given N², constant in time.
+    """Temperature or salinity on the cells from N², constant in time.
 
-    `other` is the other variable in the uppermost cell.
-    The gradient is that of N² at the surface, or with `everywhere` that at every depth: the other variable is
-    then uniform, and expansion or contraction at a face follows from the two cells in two passes. Source:
-    GOTM, `temperature.NN`.
+    The gradient is constant and gives N² at the surface. With `everywhere` N² is constant: the integration
+    goes down from face to face, with the expansion at the mean of the two cells, of which the lower one is
+    predicted with the expansion of the upper one. Source: GOTM, `temperature.NN`.
+
+    Args:
+        profile: surface value and N².
+        other: value of the other variable of temperature and salinity, in the uppermost cell.
+        name: "temperature" or "salinity".
+        setting: settings of the case.
+        water: equation of state.
 
     Raises:
         ConfigError: water that does not expand, or impossible values.
@@ -193,13 +199,13 @@ def stratified(
 
 
 def with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:
-    """The state with the tracers of terms, at their initial values where it does not have them."""
+    """Add the tracers of terms that the state lacks, at their initial values."""
     initial: dict[str, float] = {}
     for term in (*interior.terms(), *terms.values()):
         initial |= dict.fromkeys(term.own_tracers(), 0.0) | term.initial_tracers()
     missing = sorted(initial.keys() - state.tracers.keys())
-    own = {name: initial[name] + 0.0 * state.temperature for name in missing}
-    return dataclasses.replace(state, tracers=state.tracers | own)
+    added = {name: initial[name] + 0.0 * state.temperature for name in missing}
+    return dataclasses.replace(state, tracers=state.tracers | added)
 
 
 class TangentSection(Section):
@@ -252,4 +258,4 @@ class TwoBandSeriesSection(section_of(TwoBandSeries, "two_band_series"), SeriesP
 
 BY_HAND[TwoBandSeries] = TwoBandSeriesSection
 AbsorptionSection: Annotation = one_of(AbstractAbsorption)
-"""How deep shortwave radiation goes: a water type of Jerlov, two bands, or a chlorophyll concentration."""
+"""Absorption of shortwave radiation: a water type of Jerlov, two bands, or from chlorophyll."""

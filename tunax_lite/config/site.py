@@ -515,18 +515,18 @@ def _configured_profiles(site: AnyDescribed, setting: Setting, water: AbstractEq
     relaxation = site.interior.relaxation
     targets = {"temperature": relaxation.temperature, "salinity": relaxation.salinity} | relaxation.tracers
     followed = {name for name, rates in targets.items() if rates is not None and rates.profile == "case"}
-    whole = bool(followed & _PARTNER.keys()) or isinstance(site.observations, InputObservations)
+    whole_period = bool(followed & _PARTNER.keys()) or isinstance(site.observations, InputObservations)
     found = {name: getattr(site, name).read(name, setting, name) for name in ("u", "v")}
     for name in _PARTNER:
         profile: WaterProfile | None = getattr(site, name)
         if profile is not None and profile.buoyancy_frequency_squared is None:
-            found[name] = profile.read(name, setting, name, whole=whole)
+            found[name] = profile.read(name, setting, name, whole_period=whole_period)
     for name, other in _PARTNER.items():
         profile = getattr(site, name)
         if profile is not None and profile.buoyancy_frequency_squared is not None and other in found:
             found[name] = stratified(profile, found[other].on(np.zeros(1))[0, -1], name, setting, water)
     for name, profile in site.tracers.items():
-        found[name] = profile.read(name, setting, "tracers", name, whole=name in followed)
+        found[name] = profile.read(name, setting, "tracers", name, whole_period=name in followed)
     return found
 
 

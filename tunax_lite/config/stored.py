@@ -1,4 +1,4 @@
-"""Closures stored with all that makes them, and loaded again: networks, calibrated constants, options."""
+"""Store closures in files with all numbers and settings, and load them again."""
 
 import dataclasses
 import enum
@@ -26,13 +26,13 @@ def save_closure(path: str | Path, closure: AbstractClosure) -> None:
     a configuration, which must have the same settings.
 
     Args:
-        path: of the file.
-        closure: of the package or of your own, with any floating-point arrays.
+        path: path of the file.
+        closure: closure of one column, from any package, with floating-point arrays of any precision.
 
     Raises:
-        TypeError: something else than a closure, such as its unconstrained numbers.
-        ValueError: a number that is not finite or outside its valid range, or that differs between columns;
-            a name of a NetCDF file.
+        TypeError: another object, such as the result of `unconstrained`.
+        ValueError: a number that is not finite, is outside its valid range or differs between columns; a path
+            that ends in .nc.
     """
     if not isinstance(closure, AbstractClosure):
         remedy = "save tl.constrained(x)" if isinstance(closure, Unconstrained) else "give one"
@@ -58,20 +58,20 @@ def save_closure(path: str | Path, closure: AbstractClosure) -> None:
 
 
 def load_closure(path: str | Path, like: AbstractClosure | None = None) -> AbstractClosure:
-    """Load a closure of `save_closure`.
+    """Load a closure that `save_closure` stored.
 
     Args:
-        path: of the file.
-        like: a closure of the same class and settings, whose numbers are replaced. Without it the file names
-            class and settings; a class outside the package must have been imported before, because a file
-            that names code to import could run anything.
+        path: path of the file.
+        like: closure of the same class and settings, whose numbers are replaced. Without it, class and
+            settings follow from the file; the modules of classes outside the package must have been imported,
+            because importing what a file names could run any code.
 
     Returns:
-        The closure, in the precision of `like`, or that of JAX.
+        The closure, in the precision of `like`, or without it in that of JAX.
 
     Raises:
         FileNotFoundError: no file.
-        ValueError: another file, a class that is not known, or a closure with other settings.
+        ValueError: a file of another kind, an unknown class, or `like` of another class or settings.
     """
     content, values = read_values(path)
     kind, name = content.get("closure"), content.get("closure_name")
@@ -98,7 +98,7 @@ def load_closure(path: str | Path, like: AbstractClosure | None = None) -> Abstr
 
 
 def _modules_in(value: JSON) -> set[str]:
-    """Modules of all import paths `package.module:Class` in a file, which could run anything."""
+    """Modules of all import paths `package.module:Class` in a value, which may be nested."""
     if isinstance(value, str):
         return {value.partition(":")[0]} if ":" in value else set()
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
@@ -106,10 +106,10 @@ def _modules_in(value: JSON) -> set[str]:
 
 
 def _settings(module: FieldValue) -> dict[str, JSON]:
-    """What is not a number, as a configuration gives it; numbers only where they are switched off."""
+    """Settings and parts of a closure or part, as in a configuration, and its numbers that are `None`."""
     numbers = numbers_of(type(module))
-    found = {name: getattr(module, name) for name in keys_of(type(module))}
-    return {name: _as_json(value) for name, value in found.items() if name not in numbers or value is None}
+    values = {name: getattr(module, name) for name in keys_of(type(module))}
+    return {name: _as_json(value) for name, value in values.items() if name not in numbers or value is None}
 
 
 def _as_json(value: FieldValue) -> JSON:
@@ -120,7 +120,7 @@ def _as_json(value: FieldValue) -> JSON:
     if isinstance(value, tuple):
         return [_as_json(each) for each in value]
     if dataclasses.is_dataclass(value):
-        # Of a class with variants alone any will do: their numbers and settings are replaced.
+        # Any name of a class without one of its own will do: all numbers and settings are replaced.
         names = [each.name for each in names_of(type(value)).values() if each.kind is type(value)]
         return ({"name": name_of(type(value)) or names[0]} if names else {}) | _settings(value)
     return value
