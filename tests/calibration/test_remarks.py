@@ -11,7 +11,7 @@ from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, Normal, with_case_parameters, write_results
 from tunax_lite.calibration.results import NEAR_A_BOUND
 from tunax_lite.column.corrections import CorrectedForcing
-from tunax_lite.report import parameter_entries, read_run_folder, render
+from tunax_lite.report import parameter_entries, read_calibration_folder, render
 
 BIAS = "cases.papa.forcing.heat_flux_bias"
 
@@ -53,7 +53,7 @@ def test_numbers_keep_their_signs(tmp_path):
         assert cal.parameter_rows(result_of(*bias(*values), knots=[0.0, 3600.0])) == [expected]
     values = -37.3, -12.5
     write_results(result_of(*bias(*values), knots=[0.0, 3600.0]), tmp_path)
-    run = read_run_folder(tmp_path)
+    run = read_calibration_folder(tmp_path)
     written = run.parameters["parameters"][BIAS]
     assert written["value"] == list(values) and written["start"] == [0.0, 0.0]
     (row,) = parameter_entries(run)
@@ -65,13 +65,13 @@ def test_numbers_keep_their_signs(tmp_path):
 def test_errors_have_the_units_of_their_variables(tmp_path):
     names = ("sea_surface_temperature", "heat_content_above_100m")
     write_results(result_of(GIVEN, variables=names), tmp_path)
-    history = read_run_folder(tmp_path).history
+    history = read_calibration_folder(tmp_path).history
     assert [history[f"{name}_error"].attrs["units"] for name in names] == ["K", "J m-2"]
 
 
 def test_iterations_have_the_same_number_everywhere(tmp_path):
     write_results(result_of(GIVEN), tmp_path)
-    run = read_run_folder(tmp_path)
+    run = read_calibration_folder(tmp_path)
     # Of three evaluations the second is the best; the terminal counts from 1, too.
     assert run.parameters["calibration"]["best_iteration"] == 2
     assert run.history.attrs["best_iteration"] == 2
@@ -86,7 +86,7 @@ def test_numbers_of_a_vector_lie_between_the_bounds_of_all(tmp_path):
     lower, upper = FreeParameter(f"{BIAS}[0]", -5.0, 10.0), FreeParameter(f"{BIAS}[1]", -40.0, 5.0)
     result = result_of((lower, 0.0, 1.0), (upper, 0.0, -30.0), knots=[0.0, 3600.0])
     write_results(result, tmp_path)
-    run = read_run_folder(tmp_path)
+    run = read_calibration_folder(tmp_path)
     entry, variable = run.parameters["parameters"][BIAS], run.history["cases_papa_forcing_heat_flux_bias"]
     assert (entry["lower"], entry["upper"]) == (-40.0, 10.0)
     assert (variable.attrs["valid_min"], variable.attrs["valid_max"]) == (-40.0, 10.0)
@@ -117,6 +117,6 @@ def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
     result = result_of(*bias(0.0, 9.0, 0.0), knots=[0.0, 3600.0, 7200.0])
     assert cal.parameter_rows(result)[0].remark == "2 of 3 did not move"
     write_results(result_of((linear, 1.44, 1.2001), *bias(0.0)), tmp_path)
-    run = read_run_folder(tmp_path)
+    run = read_calibration_folder(tmp_path)
     remarked = [run.parameters["parameters"][name]["remark"] for name in ("c_eps_1", BIAS)]
     assert remarked == ["on its lower bound, 1.2", "did not move"]

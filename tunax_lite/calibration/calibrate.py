@@ -63,16 +63,16 @@ def calibrate(
     that the next one depends on: a calibration interrupted in any way continues with the same iterates.
 
     Args:
-        model: with the closure to calibrate; its other parameters are fixed.
-        free_parameters: in the closure and in the cases.
+        model: model with the closure to calibrate; its other parameters are fixed.
+        free_parameters: parameters of the closure and the cases to calibrate.
         targets: cases with observations.
         method: optimisation method.
         n_iterations: total number, including those before an interruption.
-        folder: for the checkpoint; without one nothing is saved.
+        folder: for the checkpoint; without a folder nothing is saved.
         resume: continue the calibration in the folder, or start if there is none.
         overwrite: start a new calibration in a folder that holds one; the old files, with posterior, figures
             and report, are removed after the first successful evaluation.
-        score: of a case; root mean square by default.
+        score: function of the mean square of a case; by default its root.
         prior_weight: half the squared length of the unconstrained vector, times this, is added to the loss,
             so that the priors pull towards their medians. Must be 0 for ensemble Kalman methods: their prior
             is the ensemble.
@@ -116,11 +116,13 @@ def solve(
             "calibrate: expected n_iterations and max_non_finite of at least 1, got "
             f"{n_iterations} and {max_non_finite}."
         )
-    folder = None if folder is None else _open_folder(Path(folder), resume, overwrite)
+    path = None
+    if folder is not None:
+        _check_folder(Path(folder), resume, overwrite)
+        path = Path(folder) / files.CHECKPOINT_NAME
     free, parts = problem.free_parameters, files.fingerprint(problem, method)
     shape = len(free.paths), len(problem.case_names), len(problem.variables)
     state, history = method.init(free.start() if start is None else start), History.empty(0, *shape)
-    path = None if folder is None else folder / files.CHECKPOINT_NAME
     if path is not None and resume and path.exists():
         initial = state
         like = lambda header: (initial, History.empty(header["n_iterations"], *shape))  # noqa: E731
@@ -144,8 +146,7 @@ def solve(
     best = free.by_path(history.values[history.best_iteration])
     closure = with_parameters(problem.model.closure, best)
     cases = {name: with_case_parameters(case, best) for name, case in problem.cases.items()}
-    found = closure, cases, free, history
-    return CalibrationResult(*found, problem.variables, reason, problem.prior_weight)
+    return CalibrationResult(closure, cases, free, history, problem.variables, reason, problem.prior_weight)
 
 
 def _cannot_start(problem: Problem, evaluation: Evaluation) -> FloatingPointError:
@@ -165,7 +166,8 @@ def _last_iteration(problem: Problem, history: History) -> Iteration:
     return Iteration(*last, scores, values)
 
 
-def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
+def _check_folder(folder: Path, resume: bool, overwrite: bool) -> None:
+    """Raise `ValueError` if a calibration cannot start in a folder or, with `resume`, continue."""
     names = files.CHECKPOINT_NAME, files.PARAMETERS_NAME, files.HISTORY_NAME
     existing = [name for name in names if (folder / name).exists()]
     files.check_folder("calibration", folder, existing, resume, overwrite)
@@ -174,7 +176,6 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
             f"{folder}: expected a checkpoint to continue from, got only {', '.join(existing)}; "
             "choose another folder."
         )
-    return folder
 
 
 def _stop_reason(

@@ -1,4 +1,4 @@
-"""Errors of closures on the same observations: of large-eddy simulations, moorings, profiles or lakes.
+"""Errors of closures on the same observations: large-eddy simulations, moorings, profiles or lakes.
 
 Every closure runs on every target: a case on a grid, with a time step and observations. Targets with the same
 number of cells share programs if all observed times are multiples of the step and the heights are fixed.
@@ -63,7 +63,7 @@ def compare(
     Args:
         candidates: by the label of their rows.
         targets: by the name of their grid; all variables in their weights are compared.
-        with_persistence: whether to add rows for persistence of the initial profiles, on all targets.
+        with_persistence: true to add rows for persistence of the initial profiles, on all targets.
         engine: runs each candidate on each grid; by default this process.
         report: called with the completed fraction, and the last candidate and grid.
 
@@ -71,7 +71,8 @@ def compare(
     run with unlikely water has its errors and a note.
 
     Raises:
-        ValueError: no candidates or targets, two cases of one name, or a candidate labelled `persistence`.
+        ValueError: no candidates or targets, inconsistent targets, two cases of one name, or a candidate
+            labelled `persistence` if rows with this label are added.
     """
     first = list(next(iter(targets.values()), []))
     shown = tuple(target for target in first if target.dt == first[0].dt)
@@ -121,7 +122,7 @@ def _padded_if_possible(targets: Sequence[Target], model: Model) -> Sequence[Tar
 def _rows_and_runs(
     targets: Mapping[str, Sequence[Target]], shown: tuple[str, float], pair: tuple[tuple[str, Model], str]
 ) -> tuple[list[ErrorRow], dict[str, Trajectory]]:
-    """Rows of a candidate on one grid, and its runs by case if grid and time step are those `shown`."""
+    """Rows of a candidate on one grid, and its successful runs by case if grid and step are `shown`."""
     ((label, model), grid), rows, runs = pair, list[ErrorRow](), dict[str, Trajectory]()
     for target in targets[grid]:
         errors, run, note = _errors(model, target)
@@ -132,7 +133,7 @@ def _rows_and_runs(
 
 
 def _errors(model: Model, target: Target) -> tuple[Mapping[str, ErrorPair] | None, Trajectory | None, str]:
-    """Errors and run, each `None` after a failure, and a note with the reason or on unlikely water."""
+    """Return errors (`None` after a failure), run (`None` if it raised), and a note on failure or water."""
     try:
         errors, run = errors_and_run(model, target.comparison)
     # A closure may raise anything; continue with the others.

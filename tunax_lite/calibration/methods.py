@@ -58,8 +58,8 @@ class MethodState(eqx.Module):
     """State shared by all methods."""
 
     trial: UnconstrainedVector  # to evaluate next; the mean of an ensemble
-    accepted: Bool[Array, ""]  # whether steps now start from the last evaluation
-    finished: Bool[Array, ""]  # whether the method has ended
+    accepted: Bool[Array, ""]  # true if the next step starts from the last evaluation
+    finished: Bool[Array, ""]  # true if the method has ended
 
 
 class AbstractMethod(abc.ABC):
@@ -73,7 +73,7 @@ class AbstractMethod(abc.ABC):
 
     @abc.abstractmethod
     def init(self, x: UnconstrainedVector) -> MethodState:
-        """State before the first evaluation, which is at x."""
+        """State before the first evaluation, at x or, for an ensemble, at members around x."""
 
     @abc.abstractmethod
     def ask(self, state: Any) -> tuple[Any, ...]:  # types differ between methods
@@ -115,7 +115,7 @@ class Adam(AbstractMethod):
     Args:
         learning_rate: largest rate: approximate change per step of each unconstrained number.
         n_steps: number of accepted steps at which the decay ends; `None` for a constant rate.
-        n_warmup: steps over which the rate rises, fewer than `n_steps`.
+        n_warmup: steps over which the rate rises, fewer than `n_steps`; 0 for a constant rate.
         final_fraction: ratio of the last rate to the largest [1]; 1 for no decay.
         beta_1, beta_2: decay rates of the means of the gradient and its square.
         largest_gradient: norm to which longer gradients are scaled down; `None` for no limit.
@@ -192,15 +192,15 @@ class Adam(AbstractMethod):
 
 
 class LBFGSState(MethodState):
-    """Start of the line search with loss and gradient, direction and step length, and memory of Optax."""
+    """State of L-BFGS: start of the line search with loss and gradient, its direction and step length."""
 
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
     base_gradient: UnconstrainedVector
     direction: UnconstrainedVector
     step_length: Float[Array, ""]
-    memory: PyTree
-    has_memory: Bool[Array, ""]
+    memory: PyTree  # of Optax: pairs of steps and gradient changes
+    has_memory: Bool[Array, ""]  # true if the direction uses the memory
 
 
 @named("lbfgs")
@@ -297,7 +297,7 @@ _GOOD, _POOR = 0.75, 0.25
 
 
 class LevenbergMarquardtState(MethodState):
-    """Starting point of a step with loss, gradient, matrix; predicted decrease; damping and its growth."""
+    """State of Levenberg-Marquardt: last accepted point, the step from there, and the damping."""
 
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
@@ -305,7 +305,7 @@ class LevenbergMarquardtState(MethodState):
     matrix: Float[Array, "parameter parameter"]
     predicted_decrease: Float[Array, ""]
     damping: Float[Array, ""]
-    growth: Float[Array, ""]
+    growth: Float[Array, ""]  # factor of the damping after the next rejection
 
 
 @named("levenberg_marquardt")
@@ -391,7 +391,7 @@ class LevenbergMarquardt(AbstractMethod):
 
 
 class EnsembleKalmanState(MethodState):
-    """Mean and members (`members[:, i]` is one vector), artificial time, and step number."""
+    """State of an ensemble: members (`members[:, i]` is a vector), artificial time and step number."""
 
     members: Float[Array, "parameter member"]
     time: Float[Array, ""]
@@ -470,7 +470,7 @@ class EnsembleKalman(AbstractMethod):
                 "time step."
             )
         products = evaluation.products[np.ix_(good, good)] * self.n_observations / self.noise**2
-        # Limit the step so that its change of the misfit is worth no more than the observations.
+        # Step length of Iglesias and Yang, which limits the change of the misfit by the observations.
         misfits, half = 0.5 * np.diag(products), 0.5 * self.n_observations
         mean, variance = (max(float(x), 1e-300) for x in (misfits.mean(), misfits.var()))
         length = max(half / mean, math.sqrt(half / variance))
@@ -494,6 +494,7 @@ class EnsembleKalman(AbstractMethod):
 
     @staticmethod
     def _move(members: np.ndarray, products: np.ndarray, length: float) -> np.ndarray:
+        """Return the members after a Kalman step of a length; see the top of this module."""
         n_members = members.shape[1]
         mean = members.mean(axis=1, keepdims=True)
         deviations = members - mean

@@ -1,4 +1,4 @@
-"""Observed values in the form in which they are compared: at points, as cell means or as scalars.
+"""Observed values prepared for comparison with a model: at points, as cell means or as scalars.
 
 Observation operators map values on model cells to values at the observations. They are linear, with the
 vertical as first and the batch as last axis, and hold arrays: targets of equal shapes share compiled code.
@@ -49,7 +49,7 @@ class AtCenters(AbstractOperator):
 
 
 class Interpolation(AbstractOperator):
-    """Linear interpolation along the leading axis: `(1 - fraction) * [lower] + fraction * [lower + 1]`."""
+    """Linear interpolation along the leading axis, between the values at `lower` and `lower + 1`."""
 
     lower: Int[Array, " *target"]
     fraction: Float[Array, " *target"]
@@ -76,7 +76,7 @@ class OneNumber(AbstractOperator):
 
 
 def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
-    """Interpolation between increasing positions, constant beyond the ends; a NaN is taken as the first."""
+    """Interpolation from increasing positions to points, constant beyond the ends; NaN is the first."""
     inside = np.clip(np.where(np.isnan(points), source[0], points), source[0], source[-1])
     lower = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
     fraction = (inside - source[lower]) / (source[lower + 1] - source[lower])
@@ -133,7 +133,8 @@ def centers_of(z: np.ndarray, centers: np.ndarray, depth: float) -> np.ndarray |
 def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
     """Faces of cells with centers at these heights [m], increasing, with the uppermost face at the surface.
 
-    Raises `ValueError` for heights that are not the centers of contiguous cells from the surface down.
+    Raises `ValueError` for heights that are not the centers of contiguous cells from the surface down, or
+    neighbouring cells whose thicknesses differ by a factor of 2 or more.
     """
     faces = np.zeros(z.size + 1)
     for cell in range(z.size - 1, -1, -1):
@@ -214,7 +215,7 @@ class ComparedVariable(eqx.Module):
     """One variable of a comparison: observed values, and the operators that map model profiles to them.
 
     `sample` returns the values at all observed times, NaN where they are missing. `Target.comparison` selects
-    times, replaces NaN by 0, and adds shares and factor. Methods after `at` are for its result, one time.
+    times, replaces NaN by 0, and adds shares and factor. The methods after `at` apply to its result.
     """
 
     observed: Float[Array | np.ndarray, "..."]  # (time, level), and columns of a batch
@@ -250,7 +251,7 @@ class ComparedVariable(eqx.Module):
 
 
 def _like(values, batch: Float[Array, "..."]):
-    """Values of one column, to be broadcast over a batch of columns."""
+    """Append axes to the values of a column, so that they broadcast over a batch of columns."""
     return values.reshape(values.shape + (1,) * (batch.ndim - values.ndim))
 
 
@@ -317,7 +318,7 @@ def _scalar(values: np.ndarray) -> ComparedVariable:
 
 
 def _scalar_at_points(case: Case, observations: Observations, variable: str) -> ComparedVariable:
-    """A scalar from values at points; see the top of this module."""
+    """Derive a scalar from values at points; see the top of this module."""
     z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
     names = [name for name in _state_names(observations) if name in ("temperature", *depends_on(variable))]
     observed = {name: np.asarray(observations.profiles[name], dtype=float) for name in names}
@@ -366,7 +367,7 @@ def _profile_at_points(case: Case, observations: Observations, variable: str) ->
 
 
 def _observed_observable(case: Case, grid: Grid, profiles: dict[str, np.ndarray], variable: str):
-    """An observable of observed profiles `(n_times, n_levels)`; NaN where its input is missing."""
+    """Compute an observable of observed profiles `(n_times, n_levels)`; NaN where its input is missing."""
     shape = profiles["temperature"].shape
     columns = {name: profiles.get(name, np.zeros(shape)) for name in ("u", "v", "temperature")}
     columns["salinity"] = profiles.get("salinity", np.asarray(case.initial_state.salinity, dtype=float))

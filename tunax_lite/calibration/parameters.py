@@ -1,4 +1,4 @@
-"""The table of the free parameters of a calibration: paths, priors, first guesses, units.
+"""Free parameters of a calibration: paths, priors, first guesses, units.
 
 A parameter of the closure is named by its path in it: `c_eps_1`, `stability.cc1`. A number of a case is
 named by its path in the case after `cases.NAME.`, or after `case.` if all cases share it:
@@ -63,7 +63,7 @@ def is_of_closure(path: str) -> bool:
 
 
 def path_in_case(path: str, name: str) -> str | None:
-    """The path as it is in the run of a case, with `case.` for its numbers; `None` for another case."""
+    """Path in the run of a named case, where its numbers begin with `case.`; `None` for another case."""
     if is_of_closure(path) or path.startswith(SHARED_PREFIX):
         return path
     prefix = f"{_CASE_PREFIX}{name}."
@@ -71,7 +71,7 @@ def path_in_case(path: str, name: str) -> str | None:
 
 
 def split_path(path: str) -> tuple[str, int | None]:
-    """Path of a field, and the index if it is a vector: `weights[3]` is `weights` and 3."""
+    """Split a path into field and index in a vector, if any: `weights[3]` is `weights` and 3."""
     field, bracket, index = path.rpartition("[")
     return (field, int(index.removesuffix("]"))) if bracket and path.endswith("]") else (path, None)
 
@@ -87,9 +87,10 @@ def by_field(paths: Iterable[str]) -> dict[str, list[str]]:
 def known_parameters(
     closure: AbstractClosure, cases: Mapping[str, Case] | None = None
 ) -> dict[str, ParameterInfo]:
-    """Numbers by path that a calibration may change in a closure and named cases; vectors number by number.
+    """List the numbers that a calibration may change in a closure and named cases, by path.
 
-    A value is `None` if it is derived from others, or differs between the cases that share it.
+    Every number of a vector has a path. A value is `None` if it is derived from others, or differs between
+    the cases that share it.
     """
     infos = numbers_of(closure)
     shared: dict[str, list[ParameterInfo]] = {}
@@ -134,7 +135,7 @@ def lookup(path: str, infos: Mapping[str, ParameterInfo], owner: str) -> Paramet
 
 
 def replace_numbers(module: T, paths: Sequence[str], values: Array | np.ndarray) -> T:
-    """The module with the number at each path replaced by the corresponding one of `values`.
+    """Replace the number at each path of a module by the corresponding one of `values`.
 
     Ensemble members add a trailing axis to what is replaced; everything else keeps its shape, because a
     number shared by all columns costs less in the time loop.
@@ -164,7 +165,7 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array | np.ndarray)
 def _with_numbers(
     old: Array, indices: np.ndarray, values: Array | np.ndarray, is_network: bool
 ) -> Float[Array, "..."]:
-    """A vector, or an array in C order, with other numbers at some places; members are a trailing axis."""
+    """Replace numbers of a vector, or of an array in C order; members are a trailing axis."""
     if is_network:
         return old.reshape(-1).at[indices].set(values).reshape(old.shape)
     if values.ndim == 2:
@@ -173,7 +174,7 @@ def _with_numbers(
 
 
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
-    """The closure with calibrated numbers by path; those of cases are ignored.
+    """Insert calibrated numbers by path into a closure; those of cases are ignored.
 
     Raises `ValueError` for a path that the closure does not have, a value outside its valid range, or values
     of `read_parameters` that were calibrated with other options or constants.
@@ -185,7 +186,7 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
 
 
 def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
-    """The case with its calibrated numbers by path; others are ignored.
+    """Insert calibrated numbers by path into a case; those of the closure and other cases are ignored.
 
     Raises `ValueError` for a path that the case does not have, or a value outside its valid range.
     """
@@ -198,7 +199,7 @@ def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
 
 
 def paths_of_other_cases(paths: Iterable[str], name: str) -> list[str]:
-    """The paths that belong to other cases than the named one."""
+    """Select the paths that belong to other cases than the named one."""
     return [path for path in paths if path_in_case(path, name) is None]
 
 
@@ -230,7 +231,7 @@ class FreeNumber(NamedTuple):
     coordinate: float | None  # time [s] or height [m] of a number of a vector
     unit: str
     prior: AbstractPrior
-    is_chosen: bool  # whether the prior was chosen; otherwise it follows from bounds and scale
+    is_chosen: bool  # false if the prior follows from bounds and scale
 
     @property
     def lower(self) -> float:
@@ -273,7 +274,7 @@ class ParameterTable:
 
     @property
     def fields(self) -> dict[str, list[FreeNumber]]:
-        """Rows by field: one for a parameter, the free ones of a vector."""
+        """Rows by field: one for a parameter, one for each free number of a vector."""
         numbers = dict(zip(self.paths, self.numbers, strict=True))
         return {field: [numbers[path] for path in paths] for field, paths in by_field(numbers).items()}
 
@@ -320,7 +321,7 @@ class ParameterTable:
         return self.to_unconstrained({number.path: number.start for number in self.numbers})
 
     def to_unconstrained(self, values: Mapping[str, float]) -> UnconstrainedVector:
-        """The unconstrained vector of physical values by path; `ValueError` for one outside its bounds."""
+        """The unconstrained vector of physical values by path; `ValueError` for one not within bounds."""
         numbers = []
         for number in self.numbers:
             try:
@@ -352,7 +353,7 @@ class ParameterTable:
         return dict(zip(self.paths, np.asarray(values).tolist(), strict=True))
 
     def to_pytree(self, module: Holder, x: VectorOrMembers) -> Holder:
-        """Closure, model, case or comparison, in its precision, with the values of x; differentiable by x.
+        """Insert x into a closure, model, case or comparison, in its precision; differentiable by x.
 
         For a case, the table is that of `in_case`, whose paths do not contain the name of the case.
         """
@@ -422,10 +423,11 @@ class FreeParameter:
         path: in the closure or in a case, with dots. The path of a vector selects all of its numbers, and
             `net.*` or `stability.*` every number beneath that has a value and an effect.
         lower, upper: bounds, by default those of its valid range; with a prior, bounds that it must respect.
-        start: first guess; by default the value in the closure, or else the median of the prior.
+        start: first guess; by default the current value or, if a prior excludes it or it is not set, the
+            median of the prior.
         scale: `log` for a parameter that varies over orders of magnitude; only without a prior.
         prior: distribution of the parameter; by default `Bounded` or, for the scale `log`, `LogBounded`
-            between its bounds, and the standard normal distribution if both are infinite.
+            between its bounds, and a standard normal distribution if both are infinite.
     """
 
     path: str
@@ -519,7 +521,7 @@ def _prior(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:
 
 
 def _start(free: FreeParameter, prior: AbstractPrior, info: ParameterInfo) -> float:
-    """The declared start, or else the current value, or the median of a prior without or excluding one."""
+    """Return the first guess, see `FreeParameter`; `ValueError` if there is none or it is not a number."""
     if free.start is not None:
         return float(free.start)
     if info.value is None and free.prior is not None:

@@ -13,8 +13,8 @@ With sigma(x) = 1 / (1 + exp(-x)), the normal distribution function Phi and boun
     Normal        p = m + s x
     LogNormal     ln p = ln m + s x
 
-Whatever the optimiser proposes, p stays between its bounds, where the gradient tends to zero: as
-exp(-x²/2) with Phi, and as exp(-|x|) with sigma, from which an optimiser recovers more easily. Normal
+Whatever the optimiser proposes, p stays between its bounds (except in a correlated vector). There the
+gradient tends to zero: as exp(-x²/2) with Phi, and as exp(-|x|) with sigma, which is easier to leave. Normal
 distributions have infinite tails. If the parameter has no meaning beyond a value, they are truncated
 there, at least four standard deviations from the median, so that the bound holds less than 1 in 15 000 of
 the probability.
@@ -42,10 +42,10 @@ _FARTHEST = 800.0
 def bounded(
     x: Scalar, lower: float, upper: float, distribution: Callable[[Scalar], Scalar] = jax.nn.sigmoid
 ) -> Scalar:
-    """The number between two bounds at x: a + (b - a) sigma(x), a + exp(x), b - exp(-x), or x.
+    """Map x to a number between bounds a, b: a + (b - a) sigma(x), a + exp(x), b - exp(-x), or x.
 
-    Where x is far away it is exactly the bound, with zero gradient. Another distribution function, symmetric
-    about zero, may take the place of sigma between finite bounds.
+    For large |x| the result is exactly the bound, with zero gradient. `distribution` replaces sigma between
+    finite bounds; it must be symmetric about zero.
     """
     if math.isinf(lower) and math.isinf(upper):
         return x
@@ -76,7 +76,7 @@ class AbstractPrior(abc.ABC):
 
     lower: float
     upper: float
-    is_log: ClassVar[bool]  # whether it is the distribution of the logarithm
+    is_log: ClassVar[bool]  # true if the distribution is that of the logarithm
 
     @property
     @abc.abstractmethod
@@ -93,7 +93,11 @@ class AbstractPrior(abc.ABC):
 
     @abc.abstractmethod
     def within(self, lower: float, upper: float) -> "AbstractPrior":
-        """The prior truncated to a valid range; `ValueError` if that cuts off much of it."""
+        """Truncate the prior to a valid range.
+
+        Raises `ValueError` if a prior between two bounds exceeds the range, or if it ends less than four
+        standard deviations from the median of a normal prior.
+        """
 
     def on_scale(self, value: float) -> float:
         """A value, or its logarithm for a logarithmic prior."""
@@ -316,7 +320,8 @@ class CorrelatedNormal(Normal):
     Args:
         mean, standard_deviation: of each number, in its unit.
         length: correlation length, in the unit of the coordinate: [m] for a profile, [s] for a series.
-        lower, upper: values beyond which a number has no meaning; not enforced, but must be far away.
+        lower, upper: values beyond which a number has no meaning, at least four standard deviations from the
+            mean; only the first guess must be between them.
     """
 
     length: float = setting(above=0.0, kw_only=True)

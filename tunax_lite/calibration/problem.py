@@ -111,7 +111,7 @@ class Problem:
     def with_weights(
         self, *, weights: Sequence[float] | None = None, prior_weight: float | None = None
     ) -> "Problem":
-        """The problem with other weights of cases or priors; a case of weight 0 is only reported."""
+        """Replace the weights of cases or priors; errors of a case of weight 0 are only reported."""
         other = copy.copy(self)
         if weights is not None:
             other.weights = self._normalised(weights)
@@ -131,7 +131,7 @@ class Problem:
         return values / values.sum()
 
     def calibrated(self, x: VectorOrMembers, index: int) -> tuple[Model, Comparison]:
-        """Model and comparison of the case of an index, with the parameters of an unconstrained vector."""
+        """Model and comparison of a case, by its index, with the parameters of an unconstrained vector."""
         numbers = self.in_cases[index]
         x = numbers.part_of(x)
         return numbers.to_pytree(self.model, x), numbers.to_pytree(self.comparisons[index], x)
@@ -145,7 +145,7 @@ class Problem:
         return total
 
     def derivative(self, by_case: Sequence[ArrayLike]) -> np.ndarray:
-        """Gradient or matrix of the loss without priors, from those of each case for its free numbers."""
+        """Gradient or matrix of the loss without priors, from those of the cases by their free numbers."""
         n, expanded = len(self.free_parameters.paths), []
         for numbers, part in zip(self.in_cases, by_case, strict=True):
             derivative = np.zeros((n,) * np.ndim(part))
@@ -217,10 +217,10 @@ class Evaluation:
             return ~(finite & (self.losses <= _HUGE * np.median(self.losses[finite])))
 
 
-Function = Callable[[Model, Comparison], PyTree]
+CaseFunction = Callable[[Model, Comparison], PyTree]
 """Function of a model and the comparison of a case, both with the parameters of a vector or of members."""
-Compiled = Callable[..., PyTree]
-"""Function of the numbers of a case, the model and the comparison."""
+FunctionOfNumbers = Callable[..., PyTree]
+"""Function of the free numbers of a case, the model and the comparison."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -233,17 +233,17 @@ class CaseProgram:
     Args:
         problem: to which the cases belong.
         function: function of the model and the comparison with their parameters; picklable for workers.
-        compile: called with a function of numbers (a vector, or members on a trailing axis), model and
-            comparison, and with the shapes of these; returns the compiled program.
+        compile: called with a `FunctionOfNumbers` (a vector, or members on a trailing axis) and the shapes of
+            its arguments; returns the compiled program.
     """
 
     problem: Problem
-    function: Function
-    compile: Callable[..., Compiled] = compile_program
+    function: CaseFunction
+    compile: Callable[..., FunctionOfNumbers] = compile_program
 
     def __post_init__(self):
-        self._shared: Shared[Compiled] = Shared()
-        self._programs: dict[tuple[int, tuple[int, ...]], Compiled] = {}
+        self._shared: Shared[FunctionOfNumbers] = Shared()
+        self._programs: dict[tuple[int, tuple[int, ...]], FunctionOfNumbers] = {}
         self._compiling = threading.Lock()  # no two threads compile the same program
 
     def __reduce__(self):
@@ -309,7 +309,7 @@ class GradientEvaluator(AbstractEvaluator):
         return problem.evaluation(vector, np.array(scores, float), mean_squares, gradient=gradient)
 
 
-def _compiled_gradient(loss: Compiled, *arguments: PyTree) -> Compiled:
+def _compiled_gradient(loss: FunctionOfNumbers, *arguments: PyTree) -> FunctionOfNumbers:
     def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
         return jax.value_and_grad(loss, has_aux=True)(x, model, comparison)
 
@@ -348,7 +348,7 @@ def _calibrated(model: Model, comparison: Comparison) -> tuple[Model, Comparison
     return model, comparison
 
 
-def _run_of(score: AbstractScore, calibrated: Compiled, *_: PyTree) -> Compiled:
+def _run_of(score: AbstractScore, calibrated: FunctionOfNumbers, *_: PyTree) -> FunctionOfNumbers:
     """Score and mean squares of a case, by a program that figures of the calibrated runs share."""
     calibrated, compiling, compiled = eqx.filter_jit(calibrated), threading.Lock(), threading.Event()
 
@@ -367,7 +367,9 @@ def _residuals(model: Model, comparison: Comparison) -> PyTree:
     return residuals(model, comparison)[0]
 
 
-def _compiled_equations(memory_budget: int, score: AbstractScore, by_parameters, *arguments) -> Compiled:
+def _compiled_equations(
+    memory_budget: int, score: AbstractScore, by_parameters, *arguments
+) -> FunctionOfNumbers:
     """Contribution of a case to gradient and matrix, without its weight."""
     jacobian = CompiledJacobian(by_parameters, *arguments, mode="forward", memory_budget=memory_budget)
     slope_of = jax.jit(jax.grad(score))

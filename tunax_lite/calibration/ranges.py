@@ -1,8 +1,8 @@
-"""Numbers within their valid ranges as numbers without bounds, for an optimiser, and back.
+"""Transform numbers with valid ranges into numbers without bounds, for an optimiser, and back.
 
 The transform is that of `Bounded`; with an infinite bound it is exponential. Whatever x an optimiser
-proposes, the number stays in its range. Near a bound both are logarithmic in the distance from it, so that a
-floor many orders of magnitude below its upper bound changes by a factor.
+proposes, the number stays in its range. Near a bound, x is the logarithm of the distance from it, so that a
+step of the optimiser changes a small number by a factor.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Unconstrained(AbstractShown, Generic[T]):
     """Numbers without bounds in place of those of a module; `constrained` returns the module.
 
     Args:
-        numbers: the module with x in place of each free number; its fields are fields of this one, too.
+        numbers: the module with x in place of each free number; its fields are attributes of this one, too.
     """
 
     remedy: ClassVar[str] = "pass tl.constrained(x), the module with these numbers"
@@ -44,7 +44,7 @@ class Unconstrained(AbstractShown, Generic[T]):
 
 
 def unconstrained(module: T, only: Iterable[str] | None = None) -> Unconstrained[T]:
-    """The unconstrained number x in place of each free one of a module; `constrained` goes back.
+    """Replace each free number of a module by an unconstrained number x; `constrained` reverses it.
 
     The leaves are the free numbers alone: differentiate a loss with respect to it, and hand it to optax,
     optimistix or `jax.flatten_util.ravel_pytree`. A number on a bound of its range stays there, because its
@@ -74,7 +74,7 @@ def unconstrained(module: T, only: Iterable[str] | None = None) -> Unconstrained
 
 
 def constrained(x: Unconstrained[T]) -> T:
-    """The module with each number in its valid range, from `unconstrained`; `TypeError` for a module."""
+    """Return the module with numbers in their valid ranges, from `unconstrained`; `TypeError` for others."""
     if not isinstance(x, Unconstrained):
         kind = type(x).__name__
         raise TypeError(f"constrained: expected the result of tl.unconstrained, got {kind}; use it as it is.")

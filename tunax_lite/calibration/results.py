@@ -48,8 +48,8 @@ class History(eqx.Module):
     # The first five have the shape (n_iterations,).
     loss: np.ndarray  # NaN or infinite where a run failed
     gradient_norm: np.ndarray  # of the gradient with respect to the unconstrained vector; NaN without one
-    is_finite: np.ndarray  # whether the evaluation, including any gradient, was finite
-    rejected: np.ndarray  # whether the method rejected the step
+    is_finite: np.ndarray  # true if loss and requested derivatives were finite
+    rejected: np.ndarray  # true if the method rejected the step
     n_failed: np.ndarray  # number of failed ensemble members
     x: np.ndarray  # unconstrained vector, or ensemble mean, (n_iterations, n_parameters)
     values: np.ndarray  # physical values, (n_iterations, n_parameters)
@@ -110,7 +110,7 @@ class CalibrationResult:
     free_parameters: ParameterTable
     history: History
     variables: tuple[str, ...]  # along the last axis of `history.errors`
-    stop_reason: str  # why it ended, for a message
+    stop_reason: str  # for a message
     prior_weight: float = 0.0  # weight of the priors in the loss
 
     @property
@@ -171,8 +171,8 @@ _LARGE_GRADIENT = 1e6
 def remarks(result: CalibrationResult) -> dict[str, str]:
     """Remarks by path, on parameters that are on a bound or did not move.
 
-    On a bound, the bound determines the value. Parameters do not move if they hardly affect the loss, or if
-    its derivatives grow over the run.
+    A value on a bound is determined by the bound. Parameters do not move if they hardly affect the loss, or
+    if derivatives of the loss grow over the run.
     """
     best, start, history = result.best, result.start, result.history
     norm, text = history.gradient_norm[history.best_iteration], _DID_NOT_MOVE
@@ -307,7 +307,7 @@ def write_values(
 
 
 def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> "xr.Dataset":
-    """All iterations with units and long names; the variable of a parameter is its path with underscores.
+    """Return all iterations as a dataset; the variable of a parameter is its path with underscores.
 
     The free numbers of a vector form one variable; `NAME_coordinate` holds their times or heights.
     """
@@ -404,7 +404,7 @@ CHECKPOINT_NAME = "checkpoint.eqx"
 
 
 def fingerprint(problem: Problem, method: object) -> dict[str, str]:
-    """Properties that identify a calibration, by name; a digest of the model and of each case."""
+    """Properties that identify a calibration, by name, with digests of the model and of each case."""
     parts = {
         "version of tunax_lite": __version__,
         "precision": str(problem.free_parameters.start().dtype),

@@ -68,7 +68,7 @@ class Comparison(eqx.Module):
 
     @property
     def times(self) -> np.ndarray:
-        """Times of the frames [s]."""
+        """Times of the frames [s] of a target that is not padded."""
         return np.arange(self.n_frames + 1) * self.steps_per_frame * float(self.dt)
 
 
@@ -120,7 +120,7 @@ def misfit(
 def _scored(
     score: AbstractScore, comparison: Comparison, by_time: Mapping[str, Array]
 ) -> tuple[Scalar, dict[str, Scalar]]:
-    """Score and mean squares from the parts of the mean squares at each time."""
+    """Score and mean squares from the contributions of each time."""
     mean_squares = {name: jnp.sum(squares, axis=0) for name, squares in by_time.items()}
     total = sum(variable.factor * mean_squares[name] for name, variable in comparison.variables.items())
     return score(jnp.asarray(total)), mean_squares
@@ -192,7 +192,7 @@ def _frames(model: Model, comparison: Comparison) -> tuple[State, Array]:
 
 @eqx.filter_jit
 def modelled_by_states(comparison: Comparison, states: State) -> dict[str, Array]:
-    """Model values at the observed heights, unless these vary in time, for states along a leading axis."""
+    """Model values at the observed heights (at cell centers if these vary) for states on a leading axis."""
     return jax.vmap(functools.partial(_modelled, comparison, comparison.case))(states)
 
 
@@ -223,7 +223,7 @@ def residuals(
 
 
 def _modelled(comparison: Comparison, case: Case, state: State) -> dict[str, Array]:
-    """Model values of the compared variables at the observed heights, unless these vary in time."""
+    """Model values of the compared variables at the observed heights, or at cell centers if these vary."""
 
     def water(matrix: Array | np.ndarray | None) -> ColumnState:
         smoothed = state
@@ -377,7 +377,8 @@ class Change(AbstractScale):
     """The observed change since the first profile, sqrt(mean((y(t) - y(0))²) + noise²).
 
     A storm then counts no more than a night of convection. The noise covers random or unimportant changes of
-    a large-eddy simulation: it prevents a case without significant changes from dominating.
+    a large-eddy simulation: it prevents a case without significant changes from dominating. It is 0 for
+    variables other than those below.
 
     Args:
         temperature: noise [K].
@@ -420,7 +421,7 @@ class Target:
         observations: of that case.
         weights: by variable: an observed one, or an observable that follows from observed profiles; 0 reports
             a variable without fitting it.
-        weight: of the case relative to others.
+        weight: weight of the case relative to others.
         group: name of the cases that a cross-validation leaves out together; `None` for the case alone.
         dt: time step [s].
         time_window: first and last time to use [s] since the start of the case.
@@ -428,17 +429,17 @@ class Target:
             does not apply to scalars.
         scale: divisor of the differences.
         frame_interval: time between model frames, which are interpolated to the observed times [s]; by
-            default the longest that meets every observed time, otherwise `dt`.
+            default the longest of which all observed times are multiples, or `dt` if some are between steps.
         averaging: `points`: the model is interpolated to the observed heights; `cell_means`: observed heights
             are cell centers, and the finer of the two is averaged over the cells of the other.
-        samples_forcing: whether models use the forcing at the end of each step, as `GotmDiscretisation` does,
+        samples_forcing: true if models use the forcing at the end of each step, as `GotmDiscretisation` does,
             instead of its mean over the step; matters for forcing that is finer than the step.
         most_times: largest number of observed times to use, evenly spread.
         padded: numbers of frames and levels to pad to with values of weight 0, for `padded_together`, so that
             targets share programs in forward mode; observed times are then multiples of the step.
         reduction: `mean` of the squares by variable, or `sum`, the mean times the number of values, which is
-            not divided by the sum of the weights. With weights of 1 and the scale `uncertainty` it is twice
-            the negative logarithm of a normal likelihood.
+            not divided by the sum of the weights. With weights of 1 and the scale `uncertainty` the misfit
+            is twice the negative logarithm of a normal likelihood, up to a constant.
     """
 
     case: Case

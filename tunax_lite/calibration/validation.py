@@ -68,14 +68,15 @@ def has_series(observations: Observations) -> bool:
 
 
 def is_measured_series(observations: Observations) -> bool:
-    """Like `has_series`, but false for large-eddy simulations, of which only the last profile is compared."""
+    """Like `has_series`, but false for large-eddy simulations, whose figures show the last profile."""
     return observations.source != "LES" and has_series(observations)
 
 
 def run_to_the_end(model: Model, target: Target) -> Trajectory:
     """Run a model to the last observation used.
 
-    Frames are those that are compared; of measured series, or observations between steps, others.
+    Its frames are those compared with observations, except for measured series (at most 300 frames) and
+    observations between steps (only the last frame).
     """
     is_series = is_measured_series(target.observations)
     if target.comparison.in_time is None and not is_series:
@@ -104,7 +105,7 @@ class ErrorRow:
 def rows_of(
     label: str, target: Target, errors: Mapping[str, ErrorPair] | None, grid: str = "", note: str = ""
 ) -> list[ErrorRow]:
-    """Rows of a run from its errors by variable, `None` if it failed; the grid is described by default."""
+    """Make rows of the errors of a run, `None` if it failed; `grid` is by default its cell count."""
     case = target.case
     last = grid or f"{case.grid.n_cells} cells", target.dt, target.group or "", note
     errors = errors or dict.fromkeys(target.weights, ErrorPair(math.nan, math.nan))

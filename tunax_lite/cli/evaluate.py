@@ -141,9 +141,9 @@ def plot(files: Sequence[Path], output: Path | None, *, overwrite: bool) -> None
 
 def report(results: Path, output: Path | None, *, overwrite: bool) -> None:
     """See `commands.report`."""
-    from ..report import read_run_folder, write_report  # slow import
+    from ..report import read_calibration_folder, write_report  # slow import
 
-    path, folder = output or results / "report.html", read_run_folder(results)
+    path, folder = output or results / "report.html", read_calibration_folder(results)
     inputs = [each for each in results.iterdir() if each.suffix != ".html"]
     check_outputs([path], overwrite=overwrite, inputs=inputs)
     session.report_written([write_report(folder, path)])

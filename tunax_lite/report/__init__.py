@@ -3,9 +3,9 @@
 from .pages import (
     FIGURES,
     POSTERIOR_FIGURES,
-    RunFolder,
+    CalibrationFolder,
     parameter_entries,
-    read_run_folder,
+    read_calibration_folder,
     render,
     write_report,
 )

@@ -1,4 +1,4 @@
-"""Page about a calibration: configuration, results, and size and time of the data, in one HTML file."""
+"""Page about a calibration: results, configuration, and size and date of its data, in one HTML file."""
 
 import base64
 import dataclasses
@@ -27,11 +27,11 @@ from ..plotting.calibration import parameters_of
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",
     "parameters": "Parameters at every evaluation",
-    "profiles": "Profiles at the end of each case, before and after, and observations",
+    "profiles": "Profiles at the end of each case: observed, before and after the calibration",
 }
 POSTERIOR_FIGURES = {
-    "posterior_marginals": "Distribution of every parameter, beside its prior",
-    "posterior_correlations": "Correlations of the parameters after their transforms",
+    "posterior_marginals": "Distribution and prior of every parameter",
+    "posterior_correlations": "Correlations of the unconstrained parameters",
 }
 _ORIGIN = ("date", "version", "commit", "machine", "command", "config", "packages", "data")
 _ERROR = "_error"
@@ -47,8 +47,8 @@ def number(value: float | list[float] | None, digits: int = 4) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class RunFolder:
-    """A calibration on disk: the content of its files, and its figures by name, if they exist."""
+class CalibrationFolder:
+    """Contents of the folder of a calibration, with the paths of existing figures by name."""
 
     path: Path
     parameters: dict[str, JSON]
@@ -62,7 +62,7 @@ class RunFolder:
         """Captions of the figures of a calibration by name, including the series of its cases."""
         cases = {name: in_words(name.removeprefix("series").removeprefix("_")) for name in self.figures}
         over_time = {
-            name: f"Before and after, and observations, over time{case and f': {case}'}"
+            name: f"Time series: observed, before and after the calibration{case and f': {case}'}"
             for name, case in cases.items()
             if name.startswith("series")
         }
@@ -74,10 +74,11 @@ class RunFolder:
 
 
 @names_its_file("the folder of a calibration")
-def read_run_folder(folder: str | Path) -> RunFolder:
+def read_calibration_folder(folder: str | Path) -> CalibrationFolder:
     """Read the folder of a calibration.
 
-    Raises `FileNotFoundError` if there is no complete calibration, and `ValueError` for results of another.
+    Raises `FileNotFoundError` without results of a calibration, and `ValueError` if they belong to different
+    calibrations or cannot be read.
     """
     folder = Path(folder)
     paths = folder / PARAMETERS_NAME, folder / HISTORY_NAME
@@ -96,7 +97,7 @@ def read_run_folder(folder: str | Path) -> RunFolder:
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
     drawn |= {path.stem: path for path in sorted(folder.glob("series*.png"))}
     cross_validation, posterior = folder / CROSS_VALIDATION_NAME, folder / POSTERIOR_NAME
-    return RunFolder(
+    return CalibrationFolder(
         folder,
         parameters,
         history,
@@ -106,7 +107,7 @@ def read_run_folder(folder: str | Path) -> RunFolder:
     )
 
 
-def write_report(run: RunFolder, path: str | Path) -> Path:
+def write_report(run: CalibrationFolder, path: str | Path) -> Path:
     """Write the report of a calibration as one HTML file, atomically."""
     with reading(run.path, "the results of a calibration"):
         text = render(run)
@@ -114,7 +115,7 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
     return Path(path)
 
 
-def render(run: RunFolder) -> str:
+def render(run: CalibrationFolder) -> str:
     """Render the page as text."""
     environment = Environment(
         loader=FileSystemLoader(_HERE),
@@ -141,7 +142,10 @@ def render(run: RunFolder) -> str:
 
 
 def _encoded(
-    run: RunFolder, captions: Mapping[str, str], drawable: set[str], draw: Callable[[], Mapping[str, Figure]]
+    run: CalibrationFolder,
+    captions: Mapping[str, str],
+    drawable: set[str],
+    draw: Callable[[], Mapping[str, Figure]],
 ) -> Iterator[dict[str, str]]:
     """Name, caption and content of figures, from the folder or drawn if they are missing there."""
     drawn = draw() if drawable - set(run.figures) else {}
@@ -163,8 +167,8 @@ def _png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def parameter_entries(run: RunFolder) -> Iterator[dict[str, object]]:
-    """One row per parameter: values, change, position between the bounds."""
+def parameter_entries(run: CalibrationFolder) -> Iterator[dict[str, object]]:
+    """One row per parameter or vector: values, change, position between the bounds."""
     for path, entry in run.parameters["parameters"].items():
         label = path
         if isinstance(entry["value"], list) and len(entry["value"]) == 1:
@@ -179,7 +183,7 @@ def parameter_entries(run: RunFolder) -> Iterator[dict[str, object]]:
 
 
 def _change(entry: dict[str, JSON]) -> str:
-    """Change from start to best fit: in per cent, as a factor, or as a difference if it touches 0."""
+    """Change from start to best fit: in per cent, as a factor, or as a difference if 0 lies between them."""
     if isinstance(entry["value"], list) or entry["start"] is None:
         return "–"
     if entry["value"] * entry["start"] <= 0.0:
@@ -198,7 +202,7 @@ def _position(entry: dict[str, JSON]) -> float | None:
     return (value - lower) / (upper - lower)
 
 
-def _error_rows(run: RunFolder) -> Iterator[dict[str, object]]:
+def _error_rows(run: CalibrationFolder) -> Iterator[dict[str, object]]:
     """One row per case and observed variable: root mean square error before and after."""
     best = run.parameters["calibration"]["best_iteration"] - 1
     errors = {str(name): each for name, each in run.history.data_vars.items() if str(name).endswith(_ERROR)}
@@ -218,7 +222,7 @@ def _error_rows(run: RunFolder) -> Iterator[dict[str, object]]:
 _METHODS = {"nuts": "NUTS", "laplace": "Laplace", "smc": "Tempered SMC"}
 
 
-def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:
+def _posterior(run: CalibrationFolder, dataset: xr.Dataset) -> dict[str, object]:
     about = dataset.attrs
     information = np.linalg.eigvalsh(dataset["information"].values)
     return {

@@ -148,7 +148,7 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
 
 
 def effective_number(values: np.ndarray, selected: np.ndarray) -> float:
-    """Number of independent ones, at least 1, among selected values `(n_times, n_levels)` of red noise."""
+    """Number of independent values, at least 1, among selected ones `(n_times, n_levels)` of red noise."""
     # Drop frames and levels without selected values, so that the next one is the next selected one.
     some = np.ix_(selected.any(axis=1), selected.any(axis=0))
     values, selected = values[some], selected[some]
@@ -338,8 +338,8 @@ def infer(
 def _dataset(
     free: ParameterTable, closure: str, data: dict[str, tuple], about: Mapping[str, object]
 ) -> "xr.Dataset":
-    """Complete `data`, in unconstrained numbers, by the draws of the parameters in their units."""
-    import xarray as xr  # takes long
+    """Add the draws of the parameters in their units to `data`, which is in unconstrained numbers."""
+    import xarray as xr  # slow import
 
     draws, mode = data["x"][1], data["mode"][1]
     physical = np.asarray(jax.vmap(free.to_physical)(draws.reshape(-1, draws.shape[-1]))).reshape(draws.shape)
@@ -396,11 +396,11 @@ def write_summary(
 
 
 _FARTHEST = 3.0
-"""Unconstrained distance from the median beyond which a bounded parameter hardly affects the model."""
+"""Largest unconstrained distance of a start from the median; a bounded parameter hardly changes beyond."""
 
 
 def start_from(free: ParameterTable, values: Mapping[str, float]) -> UnconstrainedVector:
-    """Return the unconstrained vector of values by path, or of the first guess where there is none.
+    """Return the unconstrained vector of values by path; the first guess replaces missing ones.
 
     Values are moved to at most three standard deviations of the prior from its median.
     """
@@ -426,7 +426,7 @@ def members_of_file(path: str | Path, model: Model, n: int) -> Model:
         ValueError: no such variables, parameters of cases, draws for a closure with other options or
             constants, or `n` that is not between 2 and the number of draws.
     """
-    import xarray as xr  # takes long
+    import xarray as xr  # slow import
 
     closure, kind = model.closure, type(model.closure).__name__
     with xr.open_dataset(path) as dataset:
