@@ -53,7 +53,8 @@ def test_means_are_asked_for_and_what_else_a_method_says_is_named(tmp_path):
     prof = {"time_method": "mean", "variables": variables("temp", "nuh")}
     made = build(tmp_path, prof=prof)
     assert made.run.means and not any("time_method" in line for line in made.report.differences)
-    made = build(tmp_path, prof=prof | {"use": False}, other=prof | {"time_method": "integrated"})
+    off = prof | {"use": False, "time_unit": "fortnight"}
+    made = build(tmp_path, prof=off, other=prof | {"time_method": "integrated"})
     assert not made.run.means
     assert any("output.other.time_method:" in line for line in made.report.differences)
 

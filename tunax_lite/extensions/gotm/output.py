@@ -45,9 +45,11 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
         if not isinstance(section, dict):
             raise settings.error(f"output.{name}", f"expected keys of the file, got {section!r}; write them")
         in_file = {key: value for key, value in section.items() if key in OUTPUT}
-        values = settings.values_of(f"output.{name}", in_file, OUTPUT)
+        switches = {key: in_file.pop(key) for key in ("use", "is_active") if key in in_file}
+        values = settings.values_of(f"output.{name}", switches, OUTPUT)
         if not (values["use"] and values["is_active"]):
-            continue
+            continue  # other keys of a file that is off may have any value
+        values = settings.values_of(f"output.{name}", in_file, OUTPUT)
         unit, method = values["time_unit"], values["time_method"]
         seconds = values["time_step"] * (dt if unit == "dt" else _SECONDS[unit])
         variables = tuple(dict.fromkeys(_resolved(_sources(settings, str(name), section))))
