@@ -45,6 +45,7 @@ CALLS = {
     'tl.Case(grid, water, case.forcing, terms={"waves": 3})': "Case AbstractTerm terms 3 VerticalVelocity",
     'tl.ConstantForcing({"heat_flux": -100.0})': "ConstantForcing SurfaceFluxes dict",
     "tl.simulate(model, case, start=run.state, **times)": "simulate trajectory.restart(frame) State",
+    'tl.simulate(model, case, means="budgets", **times)': "simulate means budgets",
     "tl.Model(x)": "Model Unconstrained tl.constrained(x)",
     "tl.simulate(x, case)": "simulate Unconstrained tl.constrained(x)",
     "tl.unconstrained(x)": "unconstrained tl.constrained(x)",
