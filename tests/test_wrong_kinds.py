@@ -39,6 +39,7 @@ CALLS = {
     "tl.Model(fluxes)": "Model SurfaceFluxes ConstantDiffusivity ConvectiveAdjustment",
     'tl.KEpsilon(stability="cheng")': "KEpsilon AbstractStability cheng SecondMomentClosure.of('cheng')",
     'tl.KEpsilon(c_eps_1="1.44")': "c_eps_1 1.44",
+    "tl.closures.MassFluxConvection(tl.KEpsilon())": "entrainment number KEpsilon",
     'tl.KPP(langmuir="li_2016")': "KPP Langmuir li_2016 method='LWF16'",
     "tl.Case(grid, water, fluxes)": "Case AbstractForcing SurfaceFluxes ConstantForcing",
     "tl.Case(50.0, water, case.forcing)": "Case Grid 50",

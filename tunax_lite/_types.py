@@ -105,8 +105,9 @@ def check_range(name: str, value: object, valid_range: tuple[float, float]) -> N
     switch stood in the place of a number. Traced values are unknown, and pass. A text, a list, a date or a
     complex number raises `TypeError`.
     """
-    if isinstance(value, str):
-        raise TypeError(f"{name}: expected a number, got {value!r}.")
+    if isinstance(value, str | eqx.Module):
+        got = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
+        raise TypeError(f"{name}: expected a number, got {got}.")
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if isinstance(value, list | tuple | dict | set | complex) or kind in _NOT_REAL:
         raise TypeError(f"{name}: expected a number or an array of real numbers, got {value!r:.100}.")

@@ -1,6 +1,7 @@
 """Quantities that follow from a run."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import pytest
 from tests.errors import error_naming
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate, stack_cases
 from tunax_lite._types import Scalar, parameter
-from tunax_lite.closures import KEpsilon, PacanowskiPhilander
+from tunax_lite.closures import CATKE, KEpsilon, MassFluxConvection, PacanowskiPhilander
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.column.diagnostics import DIAGNOSTICS, diagnose
 from tunax_lite.column.forcing import AbstractForcing, TimeSeriesForcing
@@ -190,3 +191,14 @@ def test_observables_of_a_run_with_the_grid_of_one_column(name):
         np.testing.assert_allclose(found, np.stack(expected, axis=-1), rtol=1e-12)
         with error_naming(ValueError, "profiles 20 (2, 20)"):
             mixed_layer_depth(run.temperature.T, grid)
+
+
+@pytest.mark.parametrize("closure", [CATKE(), MassFluxConvection(local=KEpsilon())])
+def test_turbulent_energy_on_cells_and_beside_plumes(closure):
+    case = case_of(-200.0)
+    trajectory = simulate(Model(closure), case, dt=600.0, duration=3600.0, output_interval=3600.0)
+    state: Any = trajectory.clo_state  # of either closure
+    energy = np.asarray(getattr(state, "local", state).turbulent_kinetic_energy)[-1]
+    cells = energy if len(energy) == 20 else 0.5 * (energy[1:] + energy[:-1])
+    found = diagnose(trajectory, case, ["turbulent_energy"])["turbulent_energy"]
+    np.testing.assert_allclose(found[-1], 1027.0 * 2.0 * cells.sum(), rtol=1e-12)

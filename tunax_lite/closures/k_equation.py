@@ -168,7 +168,7 @@ class AbstractDiffusion(eqx.Module):
 
 
 class SchmidtNumber(AbstractDiffusion):
-    """nu / sigma; or with eddies from other levels, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma.
+    """nu / sigma; or with eddies from other levels, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma if sigma is constant.
 
     Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for a variable Schmidt number.
     """

@@ -5,11 +5,11 @@ Plumes with velocity w (downward), area a and properties phi_p = (T, S, u, v) ob
     alpha (w²)' = -2 (d w² + a_B B),      B = buoyancy in plumes minus around,  alpha = 1 + b beta_1 or 1,
     E = beta_1 a max(w', 0),              D = beta_2 a max(-w', 0) + delta_0 a w,
     (a w)' = E - D,                       a w phi_p' = E (phi - phi_p),
-    w k_p' = E / a (k - k_p + (w² + |u_p - u|²) / 2) - c_eps k_p^(3/2) / l,
+    w k_p' = E / a (k - k_p + (w² + (1 - c_u)² |u_p - u|²) / 2) - c_eps k_p^(3/2) / l,
 
 where ' is the downward derivative; B is negative for dense plumes, alpha is 1 where they slow down, and l² is
-the product of the distances to the surface and to the end of the plumes. M = a w transports heat, salt,
-tracers and momentum. The energy that the mean flow loses, and the energy that sinks, go to k of the local
+the product of the distances to the surface and to the end of the plumes. M = a w transports heat, salt
+and tracers, (1 - c_u) M momentum, with c_u the `momentum_coefficient`. The energy that the mean flow loses, and the energy that sinks, go to k of the local
 closure if it is an `AbstractEnergyClosure`; `TKE` and `CATKE` do not receive them.
 
 Source: Perrot and Lemarie (2025), J. Adv. Model. Earth Syst., parts I and II; Rio et al. (2010),

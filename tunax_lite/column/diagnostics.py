@@ -45,7 +45,8 @@ class LastStep(eqx.Module):
         clo_state: closure state at the start of the step, with the coefficients that mixed the column.
         inputs: input of the closure.
         fluxes: surface fluxes.
-        production: P, B and P_St [m2 s-3] on inner faces; `None` for a closure without an equation for k.
+        production: P, B and P_St [m2 s-3] on inner faces; `None` unless the closure itself, not one that it
+            wraps, is an `AbstractEnergyClosure`.
     """
 
     clo_state: AbstractCloState
@@ -145,7 +146,7 @@ def _richardson_number(now: Snapshot) -> FaceArray:
 
 @_named("shear_production", of_the_step=True)
 def _shear_production(now: Snapshot) -> FaceArray:
-    """P = nu S² [m2 s-3]; that of the last step includes the contribution of waves."""
+    """P = nu S² [m2 s-3]; that of the last step includes waves and the stirring by terms."""
     if now.last is not None and now.last.production is not None:
         return with_end_faces(now.last.production[0])
     return now.mixing.eddy_viscosity * _shear(now)
@@ -153,7 +154,10 @@ def _shear_production(now: Snapshot) -> FaceArray:
 
 @_named("buoyancy_production", of_the_step=True)
 def _buoyancy_production(now: Snapshot) -> FaceArray:
-    """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma a non-local flux; positive where it produces TKE."""
+    """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma of `CounterGradientHeat`; positive where it produces k.
+
+    The non-local transport of KPP and plumes is not included.
+    """
     if now.last is not None and now.last.production is not None:
         return with_end_faces(now.last.production[1])
     production = -now.mixing.eddy_diffusivity * _stratification(now)
@@ -178,12 +182,13 @@ def _depth_by_turbulence(now: Snapshot) -> Scalar:
 
 @_named("turbulent_energy")
 def _turbulent_energy(now: Snapshot) -> Scalar:
-    """rho_0 integral of k [J m-2]; zero for a closure without k."""
-    tke = getattr(now.clo_state, "turbulent_kinetic_energy", None)
+    """rho_0 integral of k [J m-2], without that of plumes; zero for a closure without k."""
+    tke = getattr(getattr(now.clo_state, "local", now.clo_state), "turbulent_kinetic_energy", None)
     if tke is None:
         return now.zeros
-    mean = 0.5 * (tke[1:] + tke[:-1])
-    return now.case.equation_of_state.reference_density * column_integral(mean, now.grid)
+    if tke.shape[0] > now.grid.n_cells:  # on faces
+        tke = 0.5 * (tke[1:] + tke[:-1])
+    return now.case.equation_of_state.reference_density * column_integral(tke, now.grid)
 
 
 def _surface_flux(name: str, absent: float = 0.0) -> Diagnostic:

@@ -370,6 +370,7 @@ def simulate(
         case: one column or a batch; model parameters with a batch axis make an ensemble.
         dt: time step [s].
         duration: length of the run [s], a multiple of `dt`; by default from `start` to the end of the case.
+            Needed with a traced `start`, whose time is unknown.
         output_interval: time between saved frames [s], a multiple of `dt`. The last frame is at the end of
             the run; the last interval is shorter if the interval does not divide the duration.
         checkpointing: what reverse mode stores; see `checkpointing`.

@@ -114,7 +114,8 @@ class Profile(ConversionSection):
 
     def check_numbers(self, quantity: str, setting: Setting, *keys: str) -> None:
         """Raise `ConfigError` for impossible numbers, also at heights outside the grid."""
-        numbers = [*(self.values or []), *([] if self.surface is None else [self.surface])]
+        layers = [] if self.two_layer is None else [self.two_layer.upper, self.two_layer.lower]
+        numbers = [*(self.values or []), *layers, *([] if self.surface is None else [self.surface])]
         with setting.naming(*keys):
             values = self.converted(quantity, np.asarray(numbers, float))
         setting.check(quantity, values, *keys)

@@ -94,7 +94,7 @@ def reading(path, kind: str) -> Iterator[None]:
             raise  # raised by the package about an argument whose name the caller knows
         advice = "it is damaged or of another format"
         if isinstance(error, OSError) and error.strerror:
-            text = error.strerror
+            text, advice = error.strerror, "check that it can be read and is not damaged"
         elif isinstance(error, KeyError):
             text = f"one without {text}"
         elif not isinstance(error, (OSError, ValueError)):
@@ -111,10 +111,10 @@ def names_its_file(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(read)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                signature.bind(*args, **kwargs)
+                bound = signature.bind(*args, **kwargs)
             except TypeError as error:  # not caused by the file
                 raise TypeError(f"{read.__name__}: {error}") from None
-            with reading(args[0] if args else next(iter(kwargs.values())), kind):
+            with reading(next(iter(bound.arguments.values())), kind):
                 return read(*args, **kwargs)
 
         return guarded

@@ -52,7 +52,7 @@ def read_manifest() -> dict[str, Entry]:
 
 
 def resolve(name_or_path: str, base: Path | None = None) -> Path:
-    """The file, or Zarr store, of a name in the manifest, or of a path.
+    """Return the file of a name in the manifest, or the file or Zarr store at a path.
 
     A relative path starts from the folder `base`, the current directory, or one of `data_folders`.
 

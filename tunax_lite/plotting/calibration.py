@@ -75,7 +75,7 @@ def plot_parameters(
     Args:
         values: by path, `(n_iterations,)`, or `(n_iterations, n_numbers)` for several in one panel.
         units: by path.
-        bounds: lower and upper, by path; shaded grey if within the axes.
+        bounds: lower and upper, by path; grey lines if within the axes.
     """
     figure, axes = style.panels(len(values), min(4, len(values)), (3.0, 2.1), sharex=True)
     for panel, (path, series) in zip(axes.flat, values.items(), strict=False):

@@ -29,7 +29,8 @@ class NonlocalTransport(AbstractTerm):
 
     Args:
         fraction: fraction of the surface flux on faces [1], 0 at both ends; for heat, this flux includes
-            the shortwave radiation absorbed above the face.
+            the shortwave radiation absorbed above the face. Fresh water counts as a flux of salinity and of
+            all tracers, also where `SurfaceExchange` leaves tracers undiluted or the level follows the water.
     """
 
     fraction: FaceArray
