@@ -89,7 +89,7 @@ def compiled(method: F) -> F:
     return cast(F, jax.jit(cast(Callable, method), static_argnums=0))
 
 
-def _optax_update(transformation: Any, gradient, state, x):  # of optax, which is slow to import
+def _optax_update(transformation: Any, gradient, state, x):  # Any: optax is slow to import
     """Update of an Optax transformation, without strict type promotion, which Optax violates."""
     with jax.numpy_dtype_promotion("standard"):
         return transformation.update(gradient, state, x)
@@ -102,7 +102,7 @@ class AdamState(MethodState):
     update: UnconstrainedVector
     shortening: Float[Array, ""]  # halved after a failure, doubled up to 1 after a finite evaluation
     step: Int[Array, ""]  # number of finite evaluations
-    transformation: PyTree  # moments
+    transformation: PyTree  # Optax's state: the moments
 
 
 @named("adam")
@@ -136,7 +136,9 @@ class Adam(AbstractMethod):
     def __post_init__(self):
         super().__post_init__()
         if self.n_warmup >= (self.n_steps or 1):
-            raise ValueError(f"Adam: expected n_warmup < n_steps, got {self.n_warmup} and {self.n_steps}.")
+            raise ValueError(
+                f"Adam: expected n_steps above n_warmup = {self.n_warmup}, got n_steps {self.n_steps}."
+            )
 
     def rate(self, step: ScalarLike) -> ScalarLike:
         """Learning rate at an accepted step, counted from 0."""
@@ -260,9 +262,9 @@ class LBFGS(AbstractMethod):
     def _learn(self, state: LBFGSState, loss: ScalarLike, gradient: UnconstrainedVector) -> LBFGSState:
         """Start a search from the accepted point, after updating the memory."""
         change = jnp.vdot(state.trial - state.base, gradient - state.base_gradient)
-        # Without positive curvature, forget all steps; there are none at the first evaluation.
+        # Without positive curvature, as at the first evaluation, forget all steps.
         empty = self._transformation.init(gradient)
-        memory = jax.tree.map(lambda old, new: jnp.where(change > 0.0, old, new), state.memory, empty)
+        memory = jax.tree.map(lambda kept, none: jnp.where(change > 0.0, kept, none), state.memory, empty)
         return self._search_from(state.trial, jnp.asarray(loss, gradient.dtype), gradient, memory)
 
     @compiled
@@ -346,6 +348,7 @@ class LevenbergMarquardt(AbstractMethod):
 
     def tell(self, state: LevenbergMarquardtState, evaluation: Evaluation) -> LevenbergMarquardtState:
         base = np.asarray(state.base), float(state.base_loss), np.asarray(state.gradient)
+        # The evaluator computes the matrix only where the loss is below `base_loss`.
         if not (evaluation.matrix.size and evaluation.is_finite):
             return self._shorter_step(state, base)
         loss, damping = evaluation.loss, float(state.damping)
@@ -405,7 +408,7 @@ class EnsembleKalman(AbstractMethod):
     """Ensemble Kalman inversion with an ensemble transform and adaptive steps; needs no derivatives.
 
     The prior is normal around the first guess, independent in the unconstrained numbers. The data misfit,
-    minus the log-likelihood, is
+    which is the negative log-likelihood, is
 
         misfit = n_observations * loss / (2 noise²)
 
@@ -414,7 +417,7 @@ class EnsembleKalman(AbstractMethod):
     smaller than the number of levels and times, which are far from independent. With the root mean square as
     score, the weights of cases change at every step, and the result is not a posterior.
 
-    An iteration is a batch of all members and their mean, which is in the history. Members that failed, or
+    An iteration runs all members and their mean; the history records the mean. Members that failed, or
     whose loss far exceeds that of the others, are ignored, and redrawn from the others after the step.
 
     Args:
@@ -471,10 +474,10 @@ class EnsembleKalman(AbstractMethod):
                 "time step."
             )
         products = evaluation.products[np.ix_(good, good)] * self.n_observations / self.noise**2
-        # Step length of Iglesias and Yang, which limits the change of the misfit by the observations.
+        # Step length of Iglesias and Yang (2021): limits the change of the misfit relative to n_observations.
         misfits, half = 0.5 * np.diag(products), 0.5 * self.n_observations
-        mean, variance = (max(float(x), 1e-300) for x in (misfits.mean(), misfits.var()))
-        length = max(half / mean, math.sqrt(half / variance))
+        mean_misfit, variance = (max(float(x), 1e-300) for x in (misfits.mean(), misfits.var()))
+        length = max(half / mean_misfit, math.sqrt(half / variance))
         time, length = min(time + length, self.final_time), min(length, self.final_time - time)
         moved = self._move(np.asarray(state.members)[:, good], products, length)
         # Redraw failed members from the normal distribution of the others.

@@ -95,7 +95,9 @@ class Step(NamedTuple):
 def split_sources(
     production: InnerFaceArray, buoyancy: InnerFaceArray, sink: InnerFaceArray, *, negative_in_sink: bool
 ) -> tuple[InnerFaceArray, InnerFaceArray]:
-    """Explicit source and implicit sink of a quantity, divided by it, so that it stays positive (Patankar).
+    """Return the explicit source and the implicit sink, all terms divided by the quantity [s-1].
+
+    The implicit sink keeps the quantity positive (Patankar).
 
     If the sum of shear and buoyancy production is negative, the buoyancy part joins the sink, and with
     `negative_in_sink` a negative shear production, which waves can cause, does so, too.
@@ -168,7 +170,7 @@ class AbstractDiffusion(eqx.Module):
 
 
 class SchmidtNumber(AbstractDiffusion):
-    """nu / sigma; or with eddies from other levels, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma if sigma is constant.
+    """nu / sigma; with eddies from other levels and a constant sigma [nu + c_mu0 sqrt(k) (l_e - l)] / sigma.
 
     Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for a variable Schmidt number.
     """
@@ -196,7 +198,7 @@ class SchmidtNumber(AbstractDiffusion):
 
 
 class DiffusionByLength(AbstractDiffusion):
-    """S q l with q² = 2 k, where S is constant or sqrt(S² + (s S_H)²); with a slope, l_e replaces l."""
+    """f q l with q² = 2 k and f = S, or f = sqrt(S² + (s S_H)²); with a slope, l_e replaces l."""
 
     factor: Scalar  # S [1]
     s_h: Scalar | None  # s, factor of the stability function S_H [1]; `None` for constant S

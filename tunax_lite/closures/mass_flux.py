@@ -9,8 +9,9 @@ Plumes with velocity w (downward), area a and properties phi_p = (T, S, u, v) ob
 
 where ' is the downward derivative; B is negative for dense plumes, alpha is 1 where they slow down, and l² is
 the product of the distances to the surface and to the end of the plumes. M = a w transports heat, salt
-and tracers, (1 - c_u) M momentum, with c_u the `momentum_coefficient`. The energy that the mean flow loses, and the energy that sinks, go to k of the local
-closure if it is an `AbstractEnergyClosure`; `TKE` and `CATKE` do not receive them.
+and tracers, (1 - c_u) M momentum, with c_u the `momentum_coefficient`. The energy that the mean flow loses,
+and the energy that sinks, go to k of the local closure if it is an `AbstractEnergyClosure`; `TKE` and `CATKE`
+do not receive them.
 
 Source: Perrot and Lemarie (2025), J. Adv. Model. Earth Syst., parts I and II; Rio et al. (2010),
 Boundary-Layer Meteorol. 135, 469-483, for E and D.
@@ -72,7 +73,7 @@ class MassFluxState(AbstractCloState):
 _Cells = namedtuple(
     "_Cells", "temperature salinity u v thermal haline tke thickness gain_faster gain_slower dissipation"
 )
-"""Input of the march, per cell; a gain times the push of `_gain` is the increase of w²."""
+"""Input per cell: g alpha, g beta, 2 h c_eps / l as dissipation; gain times push is the increase of w²."""
 _Plumes = namedtuple(
     "_Plumes", "velocity_squared velocity area temperature salinity u v kinetic_energy depth drained"
 )
@@ -137,7 +138,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
     def march(
         self, local: AbstractCloState, inputs: ClosureInputs, depth: Scalar, dt: ScalarLike
     ) -> MassFluxState:
-        """Compute the plumes cell by cell from the surface down."""
+        """Compute the plumes from the surface down; `depth` is that of the previous step [m]."""
         drag = self.drag * reciprocal(depth)
         cells = self._cells(local, inputs, drag, depth)
         sink = partial(self._sink, drag, self.background_detrainment * reciprocal(depth))
@@ -185,7 +186,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         squared = above.velocity_squared + gain
         velocity_squared = at_least(squared, self.least_velocity**2)
         velocity = jnp.sqrt(velocity_squared) - self.least_velocity
-        # Use the root in conditions: XLA recomputes them for each result of a batch.
+        # Test the root, not `squared`, from which XLA would compute the condition again for every result.
         goes_on = (velocity > 0.0) & (above.area > 0.0)
 
         speeds, acceleration = above.velocity + velocity, velocity - above.velocity
@@ -200,6 +201,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         flow = above.velocity * factor + entrained
         fraction = jnp.where(goes_on, entrained * reciprocal(jnp.where(flow > 0.0, flow, 1.0)), 0.0)
 
+        # Fraction of the cell that the plumes cross before they stop.
         stops_after = (above.velocity_squared - self.least_velocity**2) * reciprocal(
             at_least(-gain, self.least_velocity**2)
         )

@@ -95,8 +95,8 @@ class NeuralCorrection(AbstractClosure[AbstractCloState]):
         width: outputs of a hidden layer.
         depth: number of hidden layers.
         seed: seed of the random weights.
-        where: "everywhere", or by `entrainment_weight` in the stable water at the base of the turbulent
-            layer only.
+        where: "everywhere", or "entrainment": multiplied by `entrainment_weight`, which confines it to stable
+            water at the base of the turbulent layer.
 
     Raises:
         ValueError: no hidden layer, or a number of weights that does not match the layers.

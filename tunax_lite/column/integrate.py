@@ -214,7 +214,7 @@ def _averaged(mean: PyTree, now: PyTree, n: Int[Array, ""]) -> PyTree:
         if not jnp.issubdtype(now.dtype, jnp.inexact):
             return now
         weight = 1.0 / n.astype(now.dtype)
-        # The first step discards the previous mean, even NaN: a depth whose criterion is met nowhere.
+        # The first step discards the previous mean, which may be NaN, as a mixed layer depth can be.
         return jnp.where(n == 1, now, (1.0 - weight) * mean + weight * now)
 
     return jax.tree.map(updated, mean, now)
@@ -291,6 +291,7 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: ScalarLike, optio
     """Run a batch on one or several devices, each of which runs its blocks of columns in turn."""
     has_columns = columns_of(model, case, start)
     extras, first = options.extras, options.extras.first(model, case, start, dt)
+    # A carry of masks: True where the last axis is that of the columns.
     carry_columns = Carry.at_start(has_columns[2], *extras, dict.fromkeys(first.others, True))
     split = Split((*has_columns, False), first, carry_columns)
 
@@ -445,7 +446,7 @@ def simulate(
     layout = _AUTO if checkpointing is None else checkpointing
     options = _Options(*length[:2], layout, means, step_starts, mesh, column_block)
     arrays, structures = zip(*(part[:2] for part in parts), strict=True)
-    most_columns = max(array.size for part in arrays for array in part)
+    columns_at_most = max(array.size for part in arrays for array in part)
     n_states = (length.n_frames + 1) * (1 + bool(means) + step_starts)
     run = functools.partial(_simulate, dt=np.asarray(dt, precision), structures=structures, options=options)
     if (
@@ -456,7 +457,7 @@ def simulate(
         and accepts_batches((model, case))
     ):
         return run_last(run, arrays, (*map(_axes_before_batch, parts[:2]), ()))
-    with _enough_memory(model, case, n_states, most_columns, mesh):
+    with _enough_memory(model, case, n_states, columns_at_most, mesh):
         return run(arrays)
 
 
@@ -491,7 +492,7 @@ def _least_bytes(n_states: int, columns: int, case: Case) -> float:
 
 @contextlib.contextmanager
 def _enough_memory(
-    model: Model, case: Case, n_states: int, most_columns: int, mesh: Mesh | None
+    model: Model, case: Case, n_states: int, columns_at_most: int, mesh: Mesh | None
 ) -> Iterator[None]:
     """Raise `MemoryError`, with a remedy, for frames that do not fit, before or while they are computed."""
 
@@ -504,7 +505,7 @@ def _enough_memory(
             "or tunax-lite map)."
         )
 
-    if _least_bytes(n_states, most_columns, case) > _LARGE and not is_traced((model, case)):
+    if _least_bytes(n_states, columns_at_most, case) > _LARGE and not is_traced((model, case)):
         with contextlib.suppress(RuntimeError):  # a system that does not report it
             devices = list(mesh.devices.flat) if mesh is not None else jax.devices()[:1]
             on_host = devices[0].platform == "cpu"
@@ -530,8 +531,8 @@ def _with_shorter_end(
     complete = run(start=start, duration=length.n_frames * interval, output_interval=interval)
     shorter = run(start=complete.restart(), **last_frame)
 
-    def frames(run: Trajectory) -> tuple:
-        return run.time, run.step, run.state, run.clo_state, run.means, run.step_starts
+    def frames(each: Trajectory) -> tuple:
+        return each.time, each.step, each.state, each.clo_state, each.means, each.step_starts
 
     joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b[1:]]), frames(complete), frames(shorter))
     return Trajectory(complete.grid, *joined)

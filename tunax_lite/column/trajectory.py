@@ -23,7 +23,7 @@ class Restart(eqx.Module):
 
 
 def prognostic_variables(state: State, clo_state: AbstractCloState) -> dict[str, PyTree]:
-    """Prognostic variables by name: water, tracers, ice, level, and those of the closure."""
+    """Prognostic variables by name: those of the state, and those of the closure state and its parts."""
     variables = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")}
     variables |= state.tracers | state.surface
     pending = [clo_state]

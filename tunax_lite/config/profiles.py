@@ -129,8 +129,8 @@ class WaterProfile(Profile):
 
     buoyancy_frequency_squared: float | None = key("N² that sets the gradient [s-2]", None)
     everywhere: bool = key(
-        "whether N² is constant with depth, with the other of temperature and salinity uniform; otherwise "
-        "the gradient is constant, from N² at the surface",
+        "true for a constant N²; the other of temperature and salinity must be uniform. false for a constant "
+        "gradient, from N² at the surface",
         False,
     )
 
@@ -156,9 +156,10 @@ def stratified(
 ) -> Series:
     """Temperature or salinity on the cells from N², constant in time.
 
-    The gradient is constant and gives N² at the surface. With `everywhere` N² is constant: the integration
-    goes down from face to face, with the expansion at the mean of the two cells, of which the lower one is
-    predicted with the expansion of the upper one. Source: GOTM, `temperature.NN`.
+    The gradient is constant, `surface` holds at z = 0, and N² is that at the surface. With `everywhere` N² is
+    constant and `surface` is the value of the uppermost cell: the integration goes down from face to face,
+    with the expansion at the mean of the two cells, of which the lower one is predicted with the expansion of
+    the upper one. Source: GOTM, `temperature.NN`.
 
     Args:
         profile: surface value and N².
@@ -216,7 +217,7 @@ class TangentSection(Section):
     salinity: float = key("absolute salinity [g kg-1]", ge=0.0, le=60.0)
     pressure: float = key("sea pressure [dbar]", 0.0, ge=0.0, le=12000.0)
     form: Literal["boussinesq", "specific_volume"] = key(
-        "the polynomial of TEOS-10: of `teos10` or of `specific_volume`", "boussinesq"
+        "polynomial of TEOS-10: that of the equation of state `teos10`, or of `specific_volume`", "boussinesq"
     )
 
 

@@ -131,7 +131,7 @@ def plot_marginals(dataset: xr.Dataset) -> Figure:
 
 
 def plot_correlations(dataset: xr.Dataset) -> Figure:
-    """Correlation matrix of the parameters after their transforms, in which they have no bounds."""
+    """Correlation matrix of the unconstrained parameters."""
     covariance, names = dataset["covariance"].values, [str(name) for name in dataset["parameter"].values]
     deviation = np.sqrt(np.diag(covariance))
     size = 2.6 + 0.42 * len(names)

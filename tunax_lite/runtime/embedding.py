@@ -22,7 +22,7 @@ def check_axes(tree: PyTree) -> None:
 
 
 def varying_alike(tree: PyTree) -> PyTree:
-    """Mark all arrays as varying over each mesh axis over which one varies, in a caller's `jax.shard_map`.
+    """In a caller's `jax.shard_map`, mark all arrays as varying over all mesh axes over which any varies.
 
     JAX rejects a loop or a branch whose arguments vary over other axes than its results. Gradients with
     respect to shared arrays are then summed over the devices once, and not in every step.

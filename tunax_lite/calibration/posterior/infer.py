@@ -119,8 +119,8 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
 
         n = N (1 - a)/(1 + a) (1 - b)/(1 + b)
 
-    independent ones, at least one, where a and b are their correlations with the next selected time and the
-    next level, without subtracting the mean error; negative ones count as 0. Sums of squares q with n degrees
+    independent ones, at least one, where a and b are the correlations of consecutive times and levels. The
+    mean error is not subtracted; negative correlations count as 0. Sums of squares q with n degrees
     of freedom each combine to (sum q)²/sum (q²/n) degrees (Satterthwaite).
 
     Raises `ValueError` for residuals that are all zero or not finite.
@@ -172,14 +172,15 @@ def log_likelihood(problem: Problem) -> tuple[LogDensity, PyTree]:
     """Return the log likelihood up to a constant, a function of x and more arguments, and these arguments.
 
     It is -L/w with the prior weight w of the problem. Cases of equal shapes and free parameters are stacked
-    and computed one after another, so that their time loops remain single kernels.
+    and computed one after another, not as a batch, so that XLA compiles each time loop to one kernel.
     """
     # For each group of such cases: its table of parameters, and weight, places in x and comparison of each.
     shared: Shared[tuple[ParameterTable, list]] = Shared()
     for weight, free, comparison in zip(problem.weights, problem.in_cases, problem.comparisons, strict=True):
         if weight > 0.0:
             case = jnp.asarray(weight), jnp.asarray(free.places), comparison
-            shared.get(lambda free=free: (free, []), comparison, free)[1].append(case)
+            _, cases = shared.get(lambda free=free: (free, []), comparison, free)
+            cases.append(case)
     tables = [free for free, _ in shared.all]
     groups = [jax.tree.map(lambda *leaves: jnp.stack(leaves), *cases) for _, cases in shared.all]
 
@@ -236,12 +237,13 @@ def infer(
         method: `Laplace()` by default.
         likelihood: assumed errors; by default estimated from the residuals of the best fit.
         start: unconstrained vector from which to search for the mode; by default the first guess.
-        n_iterations: most evaluations of that search, which is repeated if the likelihood is estimated.
+        n_iterations: largest number of evaluations of that search, which is repeated if the likelihood is
+            estimated.
         folder: for the chains of NUTS. Nothing else is saved: the caller writes the returned dataset.
         resume: continue the chains in the folder, with bit-identical draws; other methods start again.
         overwrite: start anew in a folder that holds chains or a posterior.
-        engine: computes cases, then chains; by default this process, two at a time. Results do not depend on
-            it.
+        engine: computes cases, then chains or particles; by default this process, two at a time. Results do
+            not depend on it.
         report: called with the completed fraction of a stage, and a short description of its state.
         announce: called with a line of text after each search for the mode.
 
@@ -250,7 +252,7 @@ def infer(
         and the ends of the middle 90 % of the prior as attributes. In unconstrained numbers, whose prior is
         the standard normal distribution: draws `x`, `mode`, `mean`, `covariance` and Fisher `information`;
         for NUTS also `effective_size` and `r_hat`. `shift` and `spread`: mean and standard deviation of each
-        parameter in units of its prior, also where the prior correlates the numbers of a vector.
+        parameter in standard deviations of its prior, whose correlations are taken into account.
 
     Raises:
         ValueError: inconsistent settings, padded targets with NUTS or SMC, a folder that holds a posterior
@@ -276,7 +278,7 @@ def infer(
     evaluator, free = NormalEquationsEvaluator(problem, engine), problem.free_parameters
     # A fixed n_draws, so that chains can be continued to more draws.
     parts = fingerprint(problem, dataclasses.replace(method, n_draws=4))
-    del parts["prior weight"]
+    del parts["prior weight"]  # follows from the likelihood
     parts |= {"likelihood": repr(likelihood), "iterations to the mode": str(n_iterations)}
 
     def shown(iteration: Iteration) -> None:
@@ -431,7 +433,7 @@ def members_of_file(path: str | Path, model: Model, n: int) -> Model:
     closure, kind = model.closure, type(model.closure).__name__
     with xr.open_dataset(path) as dataset:
         drawn, known = draws_of(dataset), numbers_of(closure)
-        others = [path for path, draws in drawn.items() if "path" in draws.attrs and path not in known]
+        others = [key for key, draws in drawn.items() if "path" in draws.attrs and key not in known]
         numbers = {key: np.asarray(draws, float).ravel() for key, draws in drawn.items() if key in known}
         if others or not numbers:
             raise ValueError(

@@ -58,8 +58,8 @@ class SurfaceExchange(AbstractTerm):
             # surface.
             fluxes = dataclasses.replace(fluxes, freshwater_flux=None)
         entering = kinematic_fluxes(state, column.equation_of_state, fluxes, self.undiluted_tracers)
-        for name, brought in column.melting.items():
-            entering[name] = entering[name] + brought / column.equation_of_state.reference_density
+        for name, flux in column.melting.items():  # [unit kg m-2 s-1]
+            entering[name] = entering[name] + flux / column.equation_of_state.reference_density
         if level is not None and level.fresh_water is not None:
             entering["temperature"] = entering["temperature"] + level.fresh_water * state.temperature[-1]
         return {name: Tendency(surface=flux) for name, flux in entering.items()}

@@ -153,8 +153,8 @@ class PlumeEnergy(eqx.Module):
     def turbulent_flow(self, tke: InnerFaceArray) -> CarryingRates:
         """Rates at which the volumes around inner faces carry k to each other, in the cells between.
 
-        Upwind values are those of the face above a cell, as in the paper of the closure. Sinking k is a
-        fraction of the k at its own face, so that no k, however small, is removed twice.
+        Upwind values are those of the face above a cell, as in the paper of the closure. Sinking k is at
+        most the k at its face, so that a step cannot remove more than there is.
         """
         fraction = self.sinking_energy * reciprocal(at_least(tke, self.sinking_energy))
         return CarryingRates(upward=self.rising[1:], downward=(self.sinking_velocity * fraction)[1:])

@@ -30,14 +30,14 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
     """
     results = read_netcdf(path)
     if "innovation" not in results:
-        got, advice = "a file without `innovation`", "plot it with files of its kind"
+        got, advice = "a file without `innovation`", "plot files of runs without it"
         raise FileFormatError(path, "file", "results of `tunax-lite assimilate`", got, advice)
     stream = results.isel(stream=-1) if "stream" in results.dims else results
     return {"innovations": _innovations(stream), "increments": _increments(results)}
 
 
 def _judged(results: "xr.Dataset") -> "xr.Dataset":
-    """Select the results from `judged_from` on."""
+    """Select the results from `judged_from` on, which scores count."""
     first = float(results.attrs["tunax_lite_judged_from"])
     return results.isel({name: results[name].values >= first for name in ("time", "analysis_time")})
 
