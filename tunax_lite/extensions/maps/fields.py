@@ -175,7 +175,7 @@ class FileField:
         """Return the different masks of points with values, and note which one each record has."""
         if self._levels:
             records, _ = self._around_epoch()
-            return [np.isfinite(self.block(records, level=self._levels[0])).all(axis=0)]
+            return [np.all(np.isfinite(self.block(records, level=self._levels[0])), axis=0)]
         n, size = self._mask_of.size, int(np.prod(self.points.shape))
         n_scanned, step = n if n * size <= _MOST_SCANNED else 1, max(1, _BLOCK // size)
         parts = [np.arange(first, min(first + step, n_scanned)) for first in range(0, n_scanned, step)]
