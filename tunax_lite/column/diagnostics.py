@@ -35,7 +35,7 @@ from .terms import ELEVATION
 from .terms.base import first_of
 from .terms.surface import friction_velocity, total_stress
 from .terms.turbulence import CounterGradientHeat
-from .trajectory import Restart, Trajectory
+from .trajectory import Restart, Trajectory, prognostic_variables
 
 
 class LastStep(eqx.Module):
@@ -183,7 +183,7 @@ def _depth_by_turbulence(now: Snapshot) -> Scalar:
 @_named("turbulent_energy")
 def _turbulent_energy(now: Snapshot) -> Scalar:
     """rho_0 integral of k [J m-2], without that of plumes; zero for a closure without k."""
-    tke = getattr(getattr(now.clo_state, "local", now.clo_state), "turbulent_kinetic_energy", None)
+    tke = prognostic_variables(now.state, now.clo_state).get("turbulent_kinetic_energy")
     if tke is None:
         return now.zeros
     if tke.shape[0] > now.grid.n_cells:  # on faces

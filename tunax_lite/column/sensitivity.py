@@ -183,7 +183,7 @@ class CompiledJacobian:
         self._function = (lambda x, *args: function(x, *unfixed(args))) if self._has_functions else function
         self._shapes = jax.eval_shape(lambda *arrays: arrays, x, *arrays)
         self._n_parameters, self._n_residuals = _count("parameters", self._shapes[0]), 0
-        if mode != "forward":  # which counts residuals when it is compiled, because tracing takes long
+        if mode != "forward":  # forward mode counts residuals as it compiles: another trace would take long
             jax.eval_shape(self._residuals, *self._shapes)
         if mode == "auto":
             few_residuals = _PULL_OVER_PUSH * self._n_residuals < self._n_parameters
