@@ -267,9 +267,12 @@ def _wrong_class(part: object, kinds: tuple[type, ...], name: str) -> str:
     if isinstance(part, type):
         got, remedy = f"the class {part.__name__}", f"make an instance: {part.__name__}(...)"
     elif isinstance(part, str) and (known := names_of(kinds[0]).get(part)) is not None:
-        arguments = ", ".join(f"{key}={value!r}" for key, value in known.preset.items())
-        call = f".{known.make.__name__}()" if known.is_variant and not known.preset else f"({arguments})"
-        call = f".of({part!r})" if hasattr(known.kind, "of") else call  # a preset of many numbers
+        if hasattr(known.kind, "of"):  # a preset of many numbers
+            call = f".of({part!r})"
+        elif known.is_variant and not known.preset:
+            call = f".{known.make.__name__}()"
+        else:
+            call = f"({', '.join(f'{key}={value!r}' for key, value in known.preset.items())})"
         remedy = f"make an instance: {known.kind.__name__}{call}"
     elif not isinstance(part, str | int | float | None):
         got, remedy = type(part).__name__, getattr(part, "remedy", remedy)

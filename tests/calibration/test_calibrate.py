@@ -183,7 +183,7 @@ def test_a_calibration_that_replaces_another_takes_its_posterior_and_figures_alo
         write_dataset(xr.Dataset(attrs={"tunax_lite_version": "1.2.3"}), tmp_path / name)
     write_tree(tmp_path / "posterior_chain_0.eqx", {"fingerprint": {}}, np.zeros(1))
     (tmp_path / "posterior.yaml").write_text("provenance:\n  tunax_lite_version: 1.2.3\n")
-    save_figures({"loss": Figure(), "series_case": Figure(), "posterior_spectrum": Figure()}, tmp_path)
+    save_figures({"loss": Figure(), "series_case": Figure(), "posterior_marginals": Figure()}, tmp_path)
     (tmp_path / "posterior_mine.png").write_bytes(b"\x89PNG\r\n\x1a\n of another program")
     calibrate_cheap(tmp_path, "levenberg_marquardt", 2, resume=True)  # the same one: all stays
     assert (tmp_path / "posterior.nc").exists() and (tmp_path / "loss.png").exists()

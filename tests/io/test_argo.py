@@ -235,7 +235,7 @@ def test_levels_out_of_order_are_left_out(tmp_path, recwarn):
         assert found.in_situ_temperature.rejected == found.practical_salinity.rejected == 0
         assert not missing_from(notes_in(recwarn)[0], f"{2 * (4 - len(kept))} 8 levels")
     found = open_argo(write(tmp_path / "a.nc", PRES=[-0.5, 20.0, 100.0, 500.0]))  # above the water
-    assert np.isfinite(found.in_situ_temperature).all()
+    assert np.isfinite(found.in_situ_temperature).all() and not notes_in(recwarn)
 
 
 def test_the_mode_of_each_parameter(tmp_path):

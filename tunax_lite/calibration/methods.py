@@ -115,8 +115,7 @@ class Adam(AbstractMethod):
     Args:
         learning_rate: largest rate: approximate change per step of each unconstrained number.
         n_steps: number of accepted steps at which the decay ends; `None` for a constant rate.
-        n_warmup: steps over which the rate rises, fewer than `n_steps`; 0, the only choice without `n_steps`,
-            for none.
+        n_warmup: steps over which the rate rises, fewer than `n_steps`; must be 0 if `n_steps` is `None`.
         final_fraction: ratio of the last rate to the largest [1]; 1 for no decay.
         beta_1, beta_2: decay rates of the means of the gradient and its square.
         largest_gradient: norm to which longer gradients are scaled down; `None` for no limit.

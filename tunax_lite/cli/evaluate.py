@@ -177,9 +177,8 @@ def compare(
         session.say_rejected(next(iter(targets.values())))
         compared = run_comparison(loaded, candidates, targets, workers, scheduler)
         rows, parts = compared.rows, comparison.tables(compared.rows)
-        write_rows(
-            folder / "comparison.csv", type(rows[0]), rows, ".6g"
-        )  # before the figures, in case drawing fails
+        # Before the figures, in case drawing fails.
+        write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")
         echo("drawing figures ...")
         figures = {}
         for target in compared.shown:

@@ -28,10 +28,8 @@ def fraction_of(
     echo(f"{what}: {first} ...")
     is_terminal, start = sys.stdout.isatty(), time.perf_counter()
     first_report: tuple[float, float] | None = None  # its fraction and its time
-    last_line, is_open = (
-        -math.inf,
-        False,
-    )  # time of the last line in a log; whether a line on a terminal lacks its end
+    last_line = -math.inf  # time of the last line in a log
+    is_open = False  # true while a line on a terminal lacks its end
 
     def show(fraction: float, where: str) -> None:
         nonlocal first_report, last_line, is_open

@@ -85,9 +85,8 @@ def run_to_file(
             is_rest = done == n_frames
             # The last piece starts earlier, repeating known frames, so that no new program is compiled.
             frames, n_repeated = (1, 0) if is_rest else (piece, max(0, done + piece - n_frames))
-            if n_repeated >= (
-                1 if last is None else last.n_frames
-            ):  # it would start before the previous piece
+            n_known = 1 if last is None else last.n_frames
+            if n_repeated >= n_known:  # it would start before the previous piece
                 frames, n_repeated = n_frames - done, 0
             if last is not None:
                 start = last.restart(-1 - n_repeated)

@@ -170,7 +170,7 @@ class AbstractDiffusion(eqx.Module):
 
 
 class SchmidtNumber(AbstractDiffusion):
-    """nu / sigma; with eddies from other levels and a constant sigma [nu + c_mu0 sqrt(k) (l_e - l)] / sigma.
+    """nu / sigma; with eddies from other levels and constant sigma, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma.
 
     Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for a variable Schmidt number.
     """

@@ -73,7 +73,7 @@ class MassFluxState(AbstractCloState):
 _Cells = namedtuple(
     "_Cells", "temperature salinity u v thermal haline tke thickness gain_faster gain_slower dissipation"
 )
-"""Input per cell: g alpha, g beta, 2 h c_eps / l as dissipation; gain times push is the increase of w²."""
+"""Input per cell: thermal g alpha, haline g beta, dissipation 2 h c_eps / l; w² grows by gain times push."""
 _Plumes = namedtuple(
     "_Plumes", "velocity_squared velocity area temperature salinity u v kinetic_energy depth drained"
 )
@@ -186,7 +186,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         squared = above.velocity_squared + gain
         velocity_squared = at_least(squared, self.least_velocity**2)
         velocity = jnp.sqrt(velocity_squared) - self.least_velocity
-        # Test the root, not `squared`, from which XLA would compute the condition again for every result.
+        # Test the root: XLA would compute a condition on `squared` again for every result.
         goes_on = (velocity > 0.0) & (above.area > 0.0)
 
         speeds, acceleration = above.velocity + velocity, velocity - above.velocity

@@ -20,6 +20,7 @@ from ..closures.energy import AbstractEnergyStepper, TurbulenceState
 from ..numerics.elementary import (
     column_integral,
     gradient,
+    mean_of_neighbours,
     reciprocal,
     with_end_faces,
 )
@@ -187,7 +188,7 @@ def _turbulent_energy(now: Snapshot) -> Scalar:
     if tke is None:
         return now.zeros
     if tke.shape[0] > now.grid.n_cells:  # on faces
-        tke = 0.5 * (tke[1:] + tke[:-1])
+        tke = mean_of_neighbours(tke)
     return now.case.equation_of_state.reference_density * column_integral(tke, now.grid)
 
 

@@ -408,9 +408,12 @@ def simulate(
     dt, output_interval = _as_seconds("dt", dt), _as_seconds("output_interval", output_interval)
     duration = None if duration is None else _as_seconds("duration", duration)
     check_block(column_block)
-    if not isinstance(means, bool | np.bool_ | list | tuple):
+    if isinstance(means, list | tuple):
+        means = tuple(means)
+    elif isinstance(means, bool | np.bool_):
+        means = bool(means)
+    else:
         raise TypeError(f"simulate: expected means as True, False or a list of names, got {means!r:.60}.")
-    means = bool(means) if isinstance(means, bool | np.bool_) else tuple(means)
     Averaged.of(means).check()
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
     remaining = case.duration - begin if duration is None else duration

@@ -72,6 +72,7 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
     diagnostics = tuple(dict.fromkeys((*measurable, *requested)))
     means = set_up.output.means or config.output.means
     effects = tuple(name for name in KINDS if getattr(config.output, name))
+    averaged = (*diagnostics, *effects) if means else effects
     if config.time.duration is None:
         _warn_of_part_of_a_step(case, dt)
     return Run(
@@ -83,7 +84,7 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
         duration=config.time.duration,
         source=loaded.path,
         diagnostics=diagnostics,
-        means=(*(diagnostics if means else ()), *effects) or means,
+        means=averaged or means,  # true averages the state alone
     )
 
 

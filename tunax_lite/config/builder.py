@@ -129,9 +129,8 @@ def _annotation(field: dataclasses.Field, hint: Annotation) -> Annotation:
         found = _annotation_of(inner[0] if is_optional and len(inner) == 1 else hint, field.metadata)
     if found is None or not is_optional:
         return found
-    if isinstance(found, type) and issubclass(
-        found, DerivedSection
-    ):  # `true` stands for the defaults of the part, `false` for none
+    # `true` stands for the defaults of the part, `false` for none.
+    if isinstance(found, type) and issubclass(found, DerivedSection):
         switch = lambda value: ({} if value else None) if isinstance(value, bool) else value  # noqa: E731
         return Annotated[found | None, BeforeValidator(switch, json_schema_input_type=found | bool | None)]
     return Optional[found]  # noqa: UP045

@@ -50,7 +50,7 @@ class ParameterSection(Section):
     length: float | None = key("correlation length of correlated_normal [m] or [s]", None)
 
     def of(self, path: str) -> FreeParameter:
-        """Build the free parameter at a path; an error for keys that its prior lacks or does not have."""
+        """Build the free parameter at a path; raises an error for missing or unknown keys of its prior."""
         given: dict[str, Any] = self.model_dump(exclude_none=True)
         prior, scale = given.pop("prior"), given.pop("scale")
         if prior == "bounded":
@@ -71,7 +71,7 @@ class ParameterSection(Section):
 
 
 def _check_keys(given: Collection[str], known: set[str], required: set[str], what: str) -> None:
-    """Reject keys of a prior that are unknown, or without one that is required."""
+    """Raise an error for unknown or missing keys of a prior."""
     if not required <= set(given) <= known:
         got = ", ".join(given) or "none"
         raise invalid(f"keys among {', '.join(sorted(known))} for {what}", got, "correct them")

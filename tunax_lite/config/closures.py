@@ -118,7 +118,8 @@ class ClosureSection(Section):
 
     def build(self) -> AbstractClosure:
         """Build the closure in the precision of JAX; raises errors of pydantic for options and numbers."""
-        kind, name = closure_class(self.name), "_".join(filter(None, (self.name, self.constants)))
+        kind = closure_class(self.name)
+        name = self.name if self.constants is None else f"{self.name}_{self.constants}"
         known = names_of(AbstractClosure).get(name)
         if self.constants is not None and (known is None or known.kind is not kind):
             expected = f"expected a set of constants of {self.name}, such as recommended"

@@ -129,9 +129,8 @@ def load(
             f"{document.source}: expected the configuration of {expected}, got that of {kind.name} (it has "
             f"`{kind.key}`); {todo}."
         )
-    chosen: Any = (
-        kind.config if kind is not None else (*configs, RunConfig)[0]
-    )  # Any: `ConfigT` cannot follow the file
+    # Any: `ConfigT` cannot follow the file.
+    chosen: Any = kind.config if kind is not None else (*configs, RunConfig)[0]
     place = Place(Path(path), document.origins)
     checked = validated(document, chosen)
     if isinstance(checked, CalibrationConfig):

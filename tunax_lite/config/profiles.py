@@ -157,9 +157,9 @@ def stratified(
     """Temperature or salinity on the cells from N², constant in time.
 
     The gradient is constant, `surface` holds at z = 0, and N² is that at the surface. With `everywhere` N² is
-    constant and `surface` is the value of the uppermost cell: the integration goes down from face to face,
-    with the expansion at the mean of the two cells, of which the lower one is predicted with the expansion of
-    the upper one. Source: GOTM, `temperature.NN`.
+    constant and `surface` is the value of the uppermost cell. The integration then goes down from cell to
+    cell: the expansion of the upper cell predicts the lower one, and the expansion at the mean of both gives
+    its value. Source: GOTM, `temperature.NN`.
 
     Args:
         profile: surface value and N².

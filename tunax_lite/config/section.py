@@ -22,7 +22,7 @@ from ..plausibility import RULES
 Annotation = Any  # type of a key: a class, or a special form of `typing`
 _UNKNOWN_KEY = "extra_forbidden"  # name of the error in pydantic
 _RENAMED = {"step": "dt", "time_step": "dt", "time_steps": "time.dt"}
-"""New names of keys that resemble no old one, by the name in earlier versions or in other kinds of files."""
+"""Present names of keys, by a former name or that in other files, which `closest` would not find."""
 
 
 def closest(name: str, valid: list[str]) -> str:

@@ -237,7 +237,7 @@ def _during(time: np.ndarray, duration: float) -> np.ndarray:
 
 
 _PARTNER = {"temperature": "salinity", "salinity": "temperature"}
-"""Variable that is needed to convert, or to find from the stratification, each of them."""
+"""The other variable, which is needed to convert each of the two, or to compute it from N²."""
 
 
 class DescribedCase(AbstractCase):
@@ -380,8 +380,8 @@ class SiteCase(DescribedCase):
             raise invalid("`weather` or `fluxes`", got, "give one of them")
         if self.weather is None and "air_sea" in self.model_fields_set:
             raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
-        given = [each for each in (self.initial, self.observations) if each is not None]
-        is_measured = given and not any(isinstance(each, InputObservations) for each in given)
+        has_profiles = self.initial is not None or self.observations is not None
+        is_measured = has_profiles and not isinstance(self.observations, InputObservations)
         for name in ("temperature", "salinity"):
             if getattr(self, name) is None and not is_measured:
                 raise invalid(

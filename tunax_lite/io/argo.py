@@ -30,7 +30,6 @@ from .variables import (
     in_unit,
     like,
     numbers_in,
-    on_axes,
     texts_in,
     variable_named,
 )
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _NAMES = {"temperature": "in_situ_temperature", "salinity": "practical_salinity"}
 _PRESSURES = (-5.0, 12000.0)
-"""Possible pressures [dbar]; at the surface sensors drift, and the first negative one counts as 0."""
+"""Possible pressures [dbar]. Sensors drift: of several levels at or below 0, the uppermost is at z = 0."""
 _LARGEST_SPACING = 200.0
 """Largest spacing of good values across which to interpolate [m]."""
 _POSITIONS = {"LONGITUDE": (-360.0, 360.0), "LATITUDE": (-90.0, 90.0)}
@@ -205,7 +204,9 @@ def _read_file(source, good_flags: Sequence[int], tracers: Mapping[str, Tracer])
     names = {key: name for name, key in _QUANTITIES.items() if name in file}
     for key, name in (names | {key: tracer.variable for key, tracer in tracers.items()}).items():
         advice = "name another, or read the *_Sprof.nc of the float"
-        variable = on_axes(variable_named(file, name, key, advice), file["PRES"].dims, advice)
+        variable, dims = variable_named(file, name, key, advice), file["PRES"].dims
+        if variable.dims != dims:
+            raise error_of(variable, f"the dimensions {dims}", variable.dims, advice)
         good, present = _good_values(file, name, good_flags)
         variable, attrs = like(variable, np.where(has_z & np.isfinite(good), good, np.nan)), {}
         if (tracer := tracers.get(key)) is not None:

@@ -363,15 +363,16 @@ def _records(
 def _unit_of_salinity(variable: "xr.DataArray") -> str | None:
     """Return "1" if the unit is missing, or unknown for practical salinity, with a warning; else `None`."""
     unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
-    note = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
-    if unit is not None:
-        with contextlib.suppress(ValueError):
-            conversion("salinity", str(unit))
-            return None
-        if kind != "sea_water_practical_salinity":
-            return None
-        note = f"practical salinity, whose unit is not '{unit}'"
-    warn_of_input([note_on(variable, note)] if unit is not None or not kind else [])
+    if unit is None:
+        note = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
+        warn_of_input([] if kind else [note_on(variable, note)])
+        return "1"
+    with contextlib.suppress(ValueError):
+        conversion("salinity", str(unit))
+        return None
+    if kind != "sea_water_practical_salinity":
+        return None
+    warn_of_input([note_on(variable, f"practical salinity, whose unit is not '{unit}'")])
     return "1"
 
 

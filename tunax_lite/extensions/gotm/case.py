@@ -132,9 +132,12 @@ def _translated(
     }
     if observed is not None:
         case["observations"] = observed_section(settings, observed)
-    model: dict[str, Content] = {"closure": closure}
-    for ours, theirs in (("viscosity", "avmolu"), ("diffusivity", "avmolt"), ("salt_diffusivity", "avmols")):
-        model[f"molecular_{ours}"] = settings.keyed(f"physical_constants.{theirs}")
+    molecular = {
+        "avmolu": "molecular_viscosity",
+        "avmolt": "molecular_diffusivity",
+        "avmols": "molecular_salt_diffusivity",
+    }
+    model: dict[str, Content] = {"closure": closure, **settings.renamed("physical_constants", molecular)}
     if terms:
         model["molecular_tracer_diffusivity"] = 0.0  # FABM's tracers mix by eddy diffusivity alone
     model |= {"theta": settings.keyed("time.cnpar"), "discretisation": "gotm"}
