@@ -273,10 +273,8 @@ def sample(
                 raise
             return _scalar_at_points(case, observations, variable)
         model_faces = np.asarray(case.grid.z_face, dtype=float)
-        observed = {
-            name: np.asarray(observations.profiles[name], float) for name in _state_names(observations)
-        }
-        profiles = {name: regrid(values.T, faces, model_faces).T for name, values in observed.items()}
+        observed = _state_profiles(observations).items()
+        profiles = {name: regrid(values.T, faces, model_faces).T for name, values in observed}
         return _scalar(_observed_observable(case, case.grid, profiles, variable))
     if averaging == "cell_means":
         faces = _observed_faces(case, observations)
@@ -320,8 +318,8 @@ def _scalar(values: np.ndarray) -> ComparedVariable:
 def _scalar_at_points(case: Case, observations: Observations, variable: str) -> ComparedVariable:
     """Derive a scalar from values at points; see the top of this module."""
     z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
-    names = [name for name in _state_names(observations) if name in ("temperature", *depends_on(variable))]
-    observed = {name: np.asarray(observations.profiles[name], dtype=float) for name in names}
+    names = {"temperature", *depends_on(variable)}
+    observed = {name: each for name, each in _state_profiles(observations).items() if name in names}
     profiles = {name: on_centers(z, values, centers) for name, values in observed.items()}
     numbers = _observed_observable(case, case.grid, profiles, variable)
     for name in set(depends_on(variable)) & set(observed):
@@ -331,8 +329,9 @@ def _scalar_at_points(case: Case, observations: Observations, variable: str) -> 
     return dataclasses.replace(_scalar(numbers), smoothing=smoothing)
 
 
-def _state_names(observations: Observations) -> list[str]:
-    return [name for name in ("temperature", "salinity", "u", "v") if name in observations.profiles]
+def _state_profiles(observations: Observations) -> dict[str, np.ndarray]:
+    profiles, names = observations.profiles, ("temperature", "salinity", "u", "v")
+    return {name: np.asarray(profiles[name], dtype=float) for name in names if name in profiles}
 
 
 def _observed_faces(case: Case, observations: Observations) -> np.ndarray:
@@ -355,7 +354,7 @@ def _profile_at_points(case: Case, observations: Observations, variable: str) ->
     """Observed or derived values of a profile at the observed heights, `(n_times, n_levels)`."""
     if variable in observations.profiles:
         return np.asarray(observations.profiles[variable], dtype=float)
-    profiles = {name: np.asarray(observations.profiles[name], float) for name in _state_names(observations)}
+    profiles = _state_profiles(observations)
     if "salinity" not in profiles:
         z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
         at_heights = np.interp(z, centers, np.asarray(case.initial_state.salinity, dtype=float))

@@ -473,9 +473,9 @@ class Target:
             n_rows, in_time, steps_per_frame = n_frames + 1, None, 0
         length = (n_frames * steps_per_frame if steps is None else int(steps.sum())) * self.dt
         variables = {variable: _compared(self, variable, rows, n_rows) for variable in self.sampled}
-        late = times > 0.0
+        late = self.times[times > 0.0]
         weighted = [self.sampled[name].observed for name, weight in self.weights.items() if weight]
-        if not any(np.isfinite(np.asarray(values)[self.times][late]).any() for values in weighted):
+        if not any(np.isfinite(np.asarray(values)[late]).any() for values in weighted):
             raise ValueError(f"{case.name}: expected observed values after the start, got only those at 0 s.")
         case.check_covers(0.0, length)
         # Common name, date and duration, because they are part of the compiled program.

@@ -326,7 +326,7 @@ def infer(
         "mode": described("parameter", mode, "most probable unconstrained numbers"),
         "mean": described("parameter", mean, "mean of the unconstrained numbers"),
         "covariance": described(_MATRIX, covariance, "covariance of the unconstrained numbers"),
-        "shift": described("parameter", root @ mean, "mean, from the median of the prior in its deviations"),
+        "shift": described("parameter", root @ mean, "mean minus prior median [prior standard deviation]"),
         "spread": described("parameter", spread, "standard deviation over that of the prior"),
         "information": described(
             _MATRIX, information, "Fisher information of the observations over that of the prior"
