@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.cli.running import settings
 from tests.cli.test_cli import CONFIGS, KATO, SHORT, _files, invoke  # noqa: F401
 from tests.errors import error_naming, missing_from
 from tunax_lite.io.netcdf import read_netcdf
@@ -81,9 +82,8 @@ def test_a_restart_names_what_differs(invoke, tmp_path):  # noqa: F811
 
 @pytest.mark.long
 def test_a_restart_is_not_moved_to_another_date(invoke, tmp_path):  # noqa: F811
-    changes = ["case.observations=null", "case.temperature=12.0", "case.salinity=35.0", "case.interior={}"]
-    changes += ["time.duration=3600", "time.output_interval=3600"]
-    short = [word for change in changes for word in ("--set", change)]
+    short = settings(case__observations="null", case__temperature=12.0, case__salinity=35.0)
+    short += settings(case__interior="{}", time__duration=3600, time__output_interval=3600)
     invoke("run", STATION, *short, "--output", "one.nc")
     shifted = ["--set", "case.start_time=2015-03-02T00:00:00", "--restart", "one.nc", "--output", "two.nc"]
     error = invoke("run", STATION, *short, *shifted, code=2).stderr

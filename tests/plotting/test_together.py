@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
+from tests.calibration.test_comparison import write_gotm
 from tests.errors import error_naming
 from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
@@ -74,22 +75,13 @@ def test_runs_without_dates_count_from_their_starts_and_do_not_mix_with_others(r
 
 
 def test_results_of_gotm_stand_beside_runs(runs, tmp_path):
-    with netCDF4.Dataset(tmp_path / "gotm.nc", "w") as file:
-        for name, size in {"time": 3, "z": 2, "zi": 3, "lat": 1, "lon": 1}.items():
-            file.createDimension(name, size)
-        file.createVariable("time", float, ("time",))[:] = [0.0, 21600.0, 43200.0]
-        file["time"].units = "seconds since 2015-03-02 00:00:00"
-        for name, values in {"zi": [-20.0, -4.0, 0.0], "temp": [10.0, 12.5]}.items():
-            dims = "time", "zi" if name == "zi" else "z", "lat", "lon"
-            file.createVariable(name, float, dims)[:] = np.array(values)[:, None, None]
-    figures = files_figures([runs[0], tmp_path / "gotm.nc"])
-    line = figures["series"].axes[0].get_lines()[1]
+    since = {"units": "seconds since 2015-03-02 00:00:00"}
+    gotm = write_gotm(tmp_path / "gotm.nc", time=(("time",), [0.0, 21600.0, 43200.0], since))
+    line = files_figures([runs[0], gotm])["series"].axes[0].get_lines()[1]
     assert line.get_label() == "gotm"
-    np.testing.assert_array_equal(np.asarray(line.get_ydata()), [12.5, 12.5, 12.5])
-    with netCDF4.Dataset(tmp_path / "gotm.nc", "a") as file:
-        file.renameVariable("temp", "rho")
+    np.testing.assert_array_equal(np.asarray(line.get_ydata()), [11.0, 13.0, 15.0])
     with error_naming(FileFormatError, "gotm.nc temp GOTM"):
-        files_figures([runs[0], tmp_path / "gotm.nc"])
+        files_figures([runs[0], write_gotm(gotm, temp=None)])
 
 
 def test_the_depth_of_a_moving_instrument_stands_in_the_label():

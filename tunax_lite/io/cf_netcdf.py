@@ -284,8 +284,7 @@ def _fluxes(
     """
     fluxes = {}
     of_water = {"density": float(water.reference_density), "heat_capacity": float(water.heat_capacity)}
-    in_file = {flux: _name_of_flux(file, flux) for flux in FLUXES if flux not in mapping.fluxes}
-    names = {flux: mapping.fluxes.get(flux, in_file.get(flux)) for flux in FLUXES}
+    names = {k: mapping.fluxes[k] if k in mapping.fluxes else _name_of_flux(file, k) for k in FLUXES}
     has_sun = names["shortwave_flux"] is not None
     for flux, name in names.items():
         key, unit = quantity_of(flux).name, mapping.units.get(flux)

@@ -573,9 +573,8 @@ def _layers(shown: CaseRuns) -> _Panels:
     if "mixed_layer_depth" in shown.observed_series:
         return {}
     labelled = {label: run.layer() for label, run in shown.runs.items() if run.layer is not None}
-    runs, observed = {}, shown.observed_layer()
-    for label, (_, depths) in labelled.items():
-        runs[label] = shown.runs[label].time, depths
+    runs = {label: (shown.runs[label].time, depths) for label, (_, depths) in labelled.items()}
+    observed = shown.observed_layer()
     layers = [*runs.values(), *([] if observed is None else [observed])]
     if not any(np.isfinite(depths).any() for _, depths in layers):
         return {}

@@ -11,7 +11,7 @@ from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
 from ..io.oceansites import read_oceansites
 from ..io.series import start_of_case
-from ..io.times import is_dated, read_time
+from ..io.times import is_dated, read_time, seconds_since
 from ..io.variables import error_in
 from . import style
 from .fits import (
@@ -93,8 +93,8 @@ def _run_of(file: Path) -> tuple[RunProfiles, str | None] | None:
     if "temp" not in contents:
         raise error_in(contents, "temp", "a result of GOTM with temp", "one without", "let GOTM write it")
     times, faces = read_time(contents["time"]), np.atleast_2d(contents["zi"].values.squeeze())
-    time = times.values - times.values[0]
-    time = time / np.timedelta64(1, "s") if is_dated(times) else time
+    start = str(times.values[0].astype(object)) if is_dated(times) else None
+    time = seconds_since(times, start)
     names = {name: gotm for name, gotm in _GOTM.items() if gotm in contents}
     profiles = {name: contents[gotm].values.squeeze() for name, gotm in names.items()}
     shape = (time.size, faces.shape[1] - 1)
@@ -103,5 +103,4 @@ def _run_of(file: Path) -> tuple[RunProfiles, str | None] | None:
         raise error_in(contents, "zi", expected, f"faces {faces.shape}", "name another file")
     if "conservative" in str(contents["temp"].attrs.get("long_name", "")) and "salinity" in profiles:
         profiles["temperature"] = style.potential(profiles["temperature"], profiles["salinity"])
-    start = str(times.values[0].astype(object)) if is_dated(times) else None
-    return RunProfiles(time, faces[0] - faces[0, -1], profiles), start
+    return RunProfiles(time - time[0], faces[0] - faces[0, -1], profiles), start

@@ -196,8 +196,7 @@ class Biogeochemistry(AbstractTerm):
         pool = None if is_traced(values) else self.pools().get(name)
         if pool is not None and (message := below_zero(name, pool, values)):
             raise ValueError(f"Biogeochemistry: {message}.")
-        if values.ndim:  # batch axes of the values and of the state broadcast
-            values = _with_trailing_axes(values, cells.ndim)
+        values = _with_trailing_axes(values, cells.ndim)  # batch axes broadcast with those of the state
         return values + 0.0 * _with_trailing_axes(cells, values.ndim)
 
     # ---- as a term of the column ----

@@ -45,7 +45,7 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
         if not isinstance(section, dict):
             raise settings.error(f"output.{name}", f"expected keys of the file, got {section!r}; write them")
         in_file = {key: value for key, value in section.items() if key in OUTPUT}
-        switches = {key: in_file.pop(key) for key in ("use", "is_active") if key in in_file}
+        switches = {key: value for key, value in in_file.items() if key in ("use", "is_active")}
         values = settings.values_of(f"output.{name}", switches, OUTPUT)
         if not (values["use"] and values["is_active"]):
             continue  # other keys of a file that is off may have any value

@@ -126,25 +126,12 @@ def read_times(
         seconds = np.round((moments - np.datetime64(epoch)) / np.timedelta64(1, "s"), 3)
         records, interval = np.arange(seconds.size), np.median(np.diff(seconds))
     times, intervals = RecordTimes(first, epoch, seconds, records, float(interval), repeats), np.diff(seconds)
-    for is_wrong, expected, got, advice in (
-        (
-            intervals <= 0.0,
-            "times that increase",
-            "{1} after {0}",
-            "sort the files, and remove repeated records",
-        ),
-        (
-            intervals > _LONGEST * interval,
-            "records without a gap",
-            "none between {0} and {1}",
-            "add what is missing",
-        ),
-    ):
-        if is_wrong.any():
-            after = int(np.argmax(is_wrong))
-            raise error_of(
-                first, expected, got.format(times.describe(after), times.describe(after + 1)), advice
-            )
+    for before in np.flatnonzero(intervals <= 0.0).tolist():  # the first one raises
+        got = f"{times.describe(before + 1)} after {times.describe(before)}"
+        raise error_of(first, "times that increase", got, "sort the files, and remove repeated records")
+    for before in np.flatnonzero(intervals > _LONGEST * interval).tolist():
+        got = f"none between {times.describe(before)} and {times.describe(before + 1)}"
+        raise error_of(first, "records without a gap", got, "add what is missing")
     return times
 
 

@@ -149,7 +149,7 @@ def woa(place: Site, where: str) -> Section:
     def months(path: Path, time: np.ndarray) -> Sequence[int]:
         return range(1, 13) if time.size == 12 else [_month_of(path)]
 
-    # The first profile of a month counts: of several resolutions that of the last file.
+    # In reverse, because the first profile of a month counts: that of the last file, such as 04, not 01.
     *both, kind = _profiles(place, where, paths[::-1], months)
     middles = _middles_of_months(place)
     values = [np.stack([_mean_of_month(means, middle.month) for middle in middles]) for means in both]
@@ -278,8 +278,7 @@ def _written(
         {
             "time": ("time", time, place.clock),
             "depth": ("depth", -_LEVELS, {"units": "m", "positive": "down", "standard_name": "depth"}),
-            "latitude": place.latitude,
-            "longitude": place.longitude,
+            **place.position,
         },
         attributes,
     )
