@@ -49,6 +49,7 @@ SETTINGS = [
     ("time.output_interval=90", "time 60 90"),
     ("time.duration=700", "700"),
     ("time.dt=1e-300", "2.15e+09 7.2e303"),
+    ("grid=null", "grid mapping None"),
     ("grid={n_cells: 10}", "grid kind none"),
     ("grid={kind: native}", "grid idealised native"),
     ("grid={kind: faces, z_face: [-50, -20, -30, 0]}", "grid -30"),

@@ -108,7 +108,7 @@ def since_start(time: float) -> str:
 
 
 def judge_water(extremes: Iterable[Extreme]) -> None:
-    """Print notes on unlikely and errors on impossible water; after an error, exit at the end.
+    """Print unlikely water as notes and impossible water as errors; after an error, raise `Exit` at the end.
 
     Call it after writing the results, which show the cause.
     """

@@ -135,5 +135,7 @@ def _text(problem: ErrorDetails, names: list[str]) -> str:
         tags = context["expected_tags"].replace("'", "").split(", ")
         expected = f"expected {context['discriminator']} to be one of {', '.join(tags)}"
         return f"{expected}, got '{context['tag']}'; {closest(context['tag'], tags)}"
+    if kind in ("dict_type", "model_attributes_type"):
+        return f"expected a mapping with keys, got {problem['input']!r}; give one"
     expected = "expected a number" if kind.startswith(("greater", "less")) else "expected"
     return f"{problem['msg'].replace('Input should be', expected)}, got {problem['input']!r}"

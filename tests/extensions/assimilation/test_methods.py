@@ -250,6 +250,7 @@ def water_with(**tracers: float) -> ColumnState:
 
 def test_a_pool_is_shown_as_the_logarithm_of_chlorophyll():
     assert float(da.Operator("u", -10.0)(water_with())) == pytest.approx(0.35)  # between 0.3 and 0.4
+    assert da.Operator("u", -0.0).label == "u 0"
     operator = da.Operator("npzd_phy", -5.0, 1.6, True)
     shown = jax.jacrev(lambda value: operator(water_with(npzd_phy=value)))
     assert float(operator(water_with(npzd_phy=0.5))) == pytest.approx(np.log10(0.8))

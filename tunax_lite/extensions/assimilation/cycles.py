@@ -4,8 +4,8 @@ Window k ends at start + length + k interval; windows longer than an interval ov
 the analysis of the window that ended there, or with a run without observations if none did, so that no
 analysis uses an observation twice. From each analysis the mean of the members is run with decaying processes
 to the later of the longest lead and the last observation that judges it. An observation at time t judges
-the forecast of lead L from the analysis nearest to t - L. That analysis did not use it, and is off by less
-than half the interval and half the smallest distance between leads.
+the forecast of lead L from the analysis nearest to t - L, if that analysis is earlier than t and differs from
+t - L by less than half the interval and half the smallest distance between leads.
 """
 
 import dataclasses
@@ -86,7 +86,7 @@ class Cycles:
     @property
     def n_cycles(self) -> int:
         """Number of windows."""
-        # The small terms keep the last window where its end is that of the cycles up to rounding.
+        # The small terms keep a last window that ends at `end` up to rounding.
         return int((self.end - self.start - self.window_length) / self.interval * (1.0 + 1e-12) + 1e-9) + 1
 
     @property

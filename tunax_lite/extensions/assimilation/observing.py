@@ -71,7 +71,7 @@ class Operator(eqx.Module):
     @property
     def label(self) -> str:
         """The variable, with its height [m] if it has one."""
-        return self.variable if self.height is None else f"{self.variable} {self.height:g}"
+        return self.variable if self.height is None else f"{self.variable} {self.height + 0.0:g}"  # not -0
 
     def __call__(self, water: ColumnState) -> Float[Array, "*batch"]:
         # A mixed layer down to the bottom ends at the lowest cell: a NaN would spoil the analysis.

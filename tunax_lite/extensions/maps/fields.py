@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _BLOCK = 4_000_000
 """Approximate number of values that are read at once."""
 _MOST_SCANNED = 200_000_000
-"""Most values of a field whose records are all read for missing values before the run; else only the first
-record is, and a value missing later is an error."""
+"""Fields with more values are scanned for missing values in their first record alone; a point that lacks a
+value only in a later record is then an error."""
 _MOST_MASKS = 40
 """Most masks of missing values of a field; if there are more, points missing in any record count as dry."""
 HALF = 0.5 - 1e-9

@@ -32,7 +32,7 @@ N_TILES, COLUMNS = 16, (256, 4096)
 MOST_CELL_STEPS, MOST_BYTES = 3e9, 2**30
 """Largest piece: cells times steps (a minute on one core), and bytes. A killed process loses one piece."""
 _SAMPLE = 4
-"""Columns from which the memory of all is estimated."""
+"""Number of columns that are read to estimate the memory per column."""
 
 
 class Results(NamedTuple):

@@ -27,7 +27,7 @@ from .setup import MapRun, on_map
 from .store import MapStore
 
 FEWEST_TO_GIVE_UP = 16
-"""Columns of a tile from which on a failure of all stops the run: one place is then not the cause."""
+"""Fewest columns of a tile whose joint failure stops the run; with fewer, their place may be the cause."""
 
 
 class Broken(NamedTuple):
