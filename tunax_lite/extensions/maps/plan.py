@@ -32,7 +32,7 @@ N_TILES, COLUMNS = 16, (256, 4096)
 MOST_CELL_STEPS, MOST_BYTES = 3e9, 2**30
 """Largest piece: cells times steps (a minute on one core), and bytes. A killed process loses one piece."""
 _SAMPLE = 4
-"""Number of columns that are read to estimate the memory per column."""
+"""Number of copies of the first column from which the memory per column is estimated."""
 
 
 class Results(NamedTuple):
@@ -136,7 +136,7 @@ class Plan(NamedTuple):
 
 
 def planned(run: MapRun, n_columns: int | None = None) -> Plan:
-    """Divide a map into tiles of about `n_columns`, and its time into pieces; reads a few columns.
+    """Divide a map into tiles of about `n_columns`, and its time into pieces; reads the first column.
 
     The division does not depend on the number of workers, so that results do not either.
 
