@@ -184,13 +184,36 @@ def integrate(
     end, saved = scan_frames(
         advanced,
         save,
-        _Extras(means, step_starts).first(model, case, start, dt),
+        _all_varied(_Extras(means, step_starts).first(model, case, start, dt), (model, case)),
         inputs=inputs,
         checkpointing=checkpointing,
         n_frames=n_frames,
         steps_per_frame=steps_per_frame,
     )
     return end.now, saved
+
+
+@eqx.filter_custom_jvp
+def _all_varied(carry: Carry, constants: PyTree) -> Carry:
+    """Give all numbers of a carry a tangent if any of `constants` has one.
+
+    They have one after a step, and JAX linearises a loop again for each number that gets its first there.
+    """
+    return carry
+
+
+@_all_varied.def_jvp
+def _(primals, tangents):
+    carry, (change, changes) = primals[0], tangents
+    # The condition never holds; without it JAX would notice that the tangent is zero.
+    some = next((x for x in jax.tree.leaves(changes) if jnp.ndim(x) == 0), 0.0)
+
+    def varied(x, change):
+        if change is not None or not eqx.is_inexact_array(x):
+            return change
+        return jnp.where(False, some, jnp.zeros_like(x))
+
+    return carry, jax.tree.map(varied, carry, change, is_leaf=lambda x: x is None)
 
 
 class _Extras(NamedTuple):
