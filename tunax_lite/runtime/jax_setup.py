@@ -7,6 +7,7 @@ width of 512-bit registers, because early processors slowed down with the full w
 """
 
 import contextlib
+import gc
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,6 +27,9 @@ FLAGS = {
     "--xla_cpu_prefer_vector_width": "512",
 }
 """Options of XLA with their values."""
+# Objects between two searches for garbage. With Python's 700 or 2000 the searches take up to a quarter of the
+# tracing of a gradient, whose objects stay.
+_ALLOCATIONS = 20_000
 
 
 def time_loop_is_fused() -> bool:
@@ -77,6 +81,9 @@ def configure(
         _add_flags()
     if precision is not None:
         jax.config.update("jax_enable_x64", precision == "float64")
+    if gc.get_threshold()[0] < _ALLOCATIONS:
+        gc.freeze()
+        gc.set_threshold(_ALLOCATIONS, 10, 10)
     _set_cache(cache_folder)
     return configuration()
 
