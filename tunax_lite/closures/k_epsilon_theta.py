@@ -34,7 +34,6 @@ from ..numerics.elementary import (
     with_end_faces,
 )
 from ..physics.stratification import buoyancy_per_kelvin
-from ..runtime.kernels import in_one_kernel
 from .base import ClosureInputs
 from .energy import AbstractEnergyStepper, EnergyStepper, TurbulenceState
 from .k_equation import Production, advance
@@ -110,7 +109,6 @@ class KEpsilonTheta(AbstractKEpsilon):
                 f"got {got!r}; the equation for the variance needs their constants."
             )
 
-    @in_one_kernel
     def prepare(self) -> "TemperatureVarianceStepper":
         assert isinstance(self.stability, SecondMomentClosure)  # checked at construction
         functions = VarianceFunctions.of(self.stability)

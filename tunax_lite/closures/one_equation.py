@@ -15,7 +15,6 @@ from .._types import InnerFaceArray, Scalar, parameter
 from ..column.grid import Grid
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
-from ..runtime.kernels import in_one_kernel
 from .energy import AbstractEnergyClosure, EnergyStepper
 from .k_equation import AbstractLengthScale, SchmidtNumber, Step
 from .walls import ShearFreeLayer
@@ -88,7 +87,6 @@ class OneEquation(AbstractEnergyClosure):
     von_karman: Scalar = parameter(0.4, valid_range=(0.2, 0.6))
     length: AbstractLength = eqx.field(default_factory=Blackadar)
 
-    @in_one_kernel
     def prepare(self) -> EnergyStepper:
         functions, waves = self.stability.stability_functions(), self.surface.breaking_waves
         diffusion = SchmidtNumber(self.sigma_k, self.sigma_k)

@@ -18,7 +18,6 @@ import jax.numpy as jnp
 from .._types import FieldValue, Scalar, parameter
 from ..declarations import named, setting
 from ..numerics.elementary import safe_sqrt
-from ..runtime.kernels import in_one_kernel
 from .energy import EnergyStepper
 from .harcourt import Harcourt
 from .k_equation import DiffusionByLength
@@ -110,7 +109,6 @@ class KEpsilon(AbstractKEpsilon):
         }
         return cls(**(constants | others))
 
-    @in_one_kernel
     def prepare(self) -> EnergyStepper:
         return self._energy_stepper()
 
@@ -212,7 +210,6 @@ class GenericLengthScale(AbstractTwoEquation):
         )
         return self._with_schmidt_numbers(self.exponents, constants, self.sigma_psi)
 
-    @in_one_kernel
     def prepare(self) -> EnergyStepper:
         return self._energy_stepper()
 
@@ -246,7 +243,6 @@ class KOmega(AbstractTwoEquation):
         )
         return self._with_schmidt_numbers(Exponents(p=-1.0, m=0.5, n=-1.0), constants, self.sigma_omega)
 
-    @in_one_kernel
     def prepare(self) -> EnergyStepper:
         return self._energy_stepper()
 
@@ -312,7 +308,6 @@ class MellorYamada(AbstractTwoEquation):
         }
         return cls(**(constants | others))
 
-    @in_one_kernel
     def prepare(self) -> EnergyStepper:
         return self._energy_stepper()
 
