@@ -145,14 +145,13 @@ class StabilityFunctions(AbstractStabilityFunctions):
 
         If there is no equilibrium at that Richardson number, the discriminant is taken as zero.
         """
-        ri = richardson_number
+        inverse = 1.0 / richardson_number
         # alpha_N (c_mu / Ri - c_mu') = 1 as a quadratic in alpha_N: q2 x² + q1 x - 1 = 0.
-        q1 = self.n0 / ri - self.b0 - self.d1 - self.d2 / ri
-        q2 = (self.n1 + self.n2 / ri) / ri - self.b1 - self.b2 / ri - self.d4 - self.d3 / ri - self.d5 / ri**2
-        alpha_n = 2.0 / at_least(q1 + safe_sqrt(q1**2 + 4.0 * q2), 1e-10)
-        alpha_m = alpha_n / ri
-        c_mu = self.n0 + self.n1 * alpha_n + self.n2 * alpha_m
-        return c_mu / (self.b0 + self.b1 * alpha_n + self.b2 * alpha_m)
+        q1 = (self.n0 - self.d2) * inverse - self.b0 - self.d1
+        q2 = ((self.n2 - self.d5) * inverse + self.n1 - self.b2 - self.d3) * inverse - self.b1 - self.d4
+        alpha_n = 2.0 / at_least(q1 + safe_sqrt(q1 * q1 + 4.0 * q2), 1e-10)
+        c_mu = self.n0 + (self.n1 + self.n2 * inverse) * alpha_n
+        return c_mu / (self.b0 + (self.b1 + self.b2 * inverse) * alpha_n)
 
 
 @named(**PUBLISHED_SETS)
@@ -215,30 +214,22 @@ class SecondMomentClosure(AbstractStability):
         return 2.0 / 3.0 - 0.5 * self.cc2, 1.0 - 0.5 * self.cc3, 1.0 - 0.5 * self.cc4, 0.5 - 0.5 * self.cc6
 
     def _coefficients(self) -> tuple[Scalar, ...]:
-        """n0, n1, n2, b0, b1, b2, d1 ... d5 over d0: Umlauf and Burchard (2005), A.20 to A.22."""
+        """n0, n1, n2, b0, b1, b2, d1 ... d5: Umlauf and Burchard (2005), A.20 to A.22, divided by d0."""
         a1, a2, a3, a5 = self._stress_constants()
         t1, t2 = 1.0 - self.ct2, 1.0 - self.ct3
         t3, t5 = 2.0 * (1.0 - self.ct4), 2.0 * self.ctt * (1.0 - self.ct5)
-        n, nt = 0.5 * self.cc1, self.ct1
-        strain = a2**2 - 3.0 * a3**2
-        d0 = 36.0 * n**3 * nt**2
-        d1 = 84.0 * a5 * t3 * n**2 * nt + 36.0 * t5 * n**3 * nt
-        d2 = 9.0 * (t2**2 - t1**2) * n**3 - 12.0 * strain * n * nt**2
-        d3 = (
-            12.0 * a5 * t3 * (a2 * t1 - 3.0 * a3 * t2) * n
-            + 12.0 * a5 * t3 * (a3**2 - a2**2) * nt
-            + 12.0 * t5 * (3.0 * a3**2 - a2**2) * n * nt
-        )
-        d4 = 48.0 * a5**2 * t3**2 * n + 36.0 * a5 * t3 * t5 * n**2
-        d5 = 3.0 * strain * (t1**2 - t2**2) * n
-        n0 = 36.0 * a1 * n**2 * nt**2
-        n1 = (
-            -12.0 * a5 * t3 * (t1 + t2) * n**2
-            + 8.0 * a5 * t3 * (6.0 * a1 - a2 - 3.0 * a3) * n * nt
-            + 36.0 * a1 * t5 * n**2 * nt
-        )
-        n2 = 9.0 * a1 * (t2**2 - t1**2) * n**2
-        b0 = 12.0 * t3 * n**3 * nt
-        b1 = 12.0 * a5 * t3**2 * n**2
-        b2 = 9.0 * a1 * t3 * (t1 - t2) * n**2 + (6.0 * a1 * (a2 - 3.0 * a3) - 4.0 * strain) * t3 * n * nt
-        return tuple(c / d0 for c in (n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5))
+        x, y = 2.0 / self.cc1, 1.0 / self.ct1  # 1 / N and 1 / N_t; d0 = 36 / (x³ y²)
+        p, strain, scrambling = a5 * t3, a2 * a2 - 3.0 * a3 * a3, t1 * t1 - t2 * t2
+        xy, x_square, quarter = x * y, x * x, 0.25 * y * y
+        d1 = 7.0 / 3.0 * p * xy + t5 * y
+        d2 = -scrambling * quarter - strain * x_square / 3.0
+        d3 = (p * ((a2 * t1 - 3.0 * a3 * t2) * y + (a3 * a3 - a2 * a2) * x) - t5 * strain) * x * xy / 3.0
+        d4 = (4.0 / 3.0 * p * x + t5) * p * xy * y
+        d5 = strain * scrambling * x_square * quarter / 3.0
+        n0 = a1 * x
+        n1 = (p * (2.0 / 9.0 * (6.0 * a1 - a2 - 3.0 * a3) * x - (t1 + t2) * y / 3.0) + a1 * t5) * xy
+        n2 = -n0 * scrambling * quarter
+        b0 = t3 * y / 3.0
+        b1 = p * b0 * xy
+        b2 = t3 * (n0 * (t1 - t2) * quarter + (a1 * (a2 - 3.0 * a3) / 6.0 - strain / 9.0) * x * xy)
+        return n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5
