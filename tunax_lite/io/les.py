@@ -146,8 +146,8 @@ def _required(file: _File, *keys: str) -> float:
     return value
 
 
-def _cells(file: _File, key: str, n: int) -> np.ndarray | None:
-    """Read `n` numbers without their halo cells; `None` if the key is missing.
+def _cells(file: _File, key: str, n: int, n_halo: int) -> np.ndarray | None:
+    """Read `n` numbers without their halo cells, if any; `None` if the key is missing.
 
     Raises:
         FileFormatError: a text, or another number of values.
@@ -155,12 +155,16 @@ def _cells(file: _File, key: str, n: int) -> np.ndarray | None:
     if (stored := _value(file, key)) is None:
         return None
     values = np.ravel(stored)
-    n_halo = int(_number(file, "grid/Hz") or 0) if values.size != n else 0
-    if values.dtype.kind not in "fiub" or values.size != n + 2 * n_halo:
+    if values.dtype.kind not in "fiub" or values.size not in (n, n + 2 * n_halo):
         expected = f"{n} numbers, or {n + 2 * n_halo} with {n_halo} halo cells at each end"
         got, advice = f"{values.size} of type {values.dtype}", "the shape does not fit grid/Nz and grid/Hz"
         raise FileFormatError(file.filename, key, expected, got, advice)
-    return values[n_halo : n_halo + n].astype(float)
+    first = (values.size - n) // 2
+    return values[first : first + n].astype(float)
+
+
+def _halo_cells(file: _File) -> int:
+    return int(_number(file, "grid/Hz") or 0)
 
 
 def _iterations(file: _File, key: str) -> list[str]:
@@ -246,7 +250,8 @@ def _read_faces(file: _File) -> np.ndarray:
     if not 3 <= n_cells <= MOST_CELLS:
         expected = "at least 3 cells" if n_cells < 3 else f"at most {MOST_CELLS} cells"
         raise FileFormatError(file.filename, "grid/Nz", expected, str(n_cells), "choose another file")
-    options = ((key, _cells(file, key, n_cells + 1)) for key in _KEYS["faces"])
+    n_halo = _halo_cells(file)
+    options = ((key, _cells(file, key, n_cells + 1, n_halo)) for key in _KEYS["faces"])
     key, faces = next((pair for pair in options if pair[1] is not None), ("", None))
     if faces is None:
         key, length = "grid/Lz", _required(file, "grid/Lz", *_KEYS["faces"])
@@ -267,10 +272,10 @@ def _read_faces(file: _File) -> np.ndarray:
 def _read_profiles(file: _File, group: str, iterations: list[str], n_cells: int) -> np.ndarray:
     """Profiles over time, `(n_times, n_cells)`, in double precision."""
     _iterations(file, group)  # raises if there is no such group
-    rows = []
+    rows, n_halo = [], _halo_cells(file)
     for iteration in iterations:
         key = f"{group}/{iteration}"
-        values = _cells(file, key, n_cells)
+        values = _cells(file, key, n_cells, n_halo)
         if values is None or not np.isfinite(values).all():
             got = "none"
             if values is not None:
