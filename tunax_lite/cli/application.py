@@ -143,7 +143,7 @@ def of_json(value: Any) -> Any:  # JSON
 
 
 def _import_session():
-    """Import JAX and the module `session`, then collect garbage again, except what was imported."""
+    """Import JAX and the module `session`, then collect garbage again."""
     try:
         import jax  # noqa: F401
     except ValueError as error:  # JAX reads its environment variables when it is imported
@@ -151,9 +151,5 @@ def _import_session():
         raise Exit(2) from None
     from . import session
 
-    if not gc.isenabled():
-        gc.freeze()
-        # JAX's tracing makes many permanent objects, which each collection visits.
-        gc.set_threshold(50_000, 50)
-        gc.enable()
+    gc.enable()
     return session

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import gc
 import time
 from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
@@ -82,15 +81,8 @@ def compile_program(function: Callable[..., PyTree], *args: PyTree, **static: ob
     has_functions = jax.tree.structure(arrays) != jax.tree.structure(args)
     if has_functions:
         function = functools.wraps(function)(functools.partial(_call_unfixed, function))
-    # Tracing creates many small permanent objects: garbage collection would take a quarter of its time.
-    was_collecting = gc.isenabled()
-    gc.disable()
     start = time.perf_counter()
-    try:
-        lowered = jax.jit(function).lower(*arrays)
-    finally:
-        if was_collecting:
-            gc.enable()
+    lowered = jax.jit(function).lower(*arrays)
     traced = time.perf_counter()
     executable = lowered.compile()
     compiled = time.perf_counter()

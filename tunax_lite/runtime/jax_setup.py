@@ -27,9 +27,6 @@ FLAGS = {
     "--xla_cpu_prefer_vector_width": "512",
 }
 """Options of XLA with their values."""
-# Objects between two searches for garbage. With Python's 700 or 2000 the searches take up to a quarter of the
-# tracing of a gradient, whose objects stay.
-_ALLOCATIONS = 20_000
 
 
 def time_loop_is_fused() -> bool:
@@ -58,6 +55,8 @@ def configure(
 ) -> Configuration:
     """Configure JAX before it starts: call this first in a program or notebook; repeated calls are harmless.
 
+    Python then also searches less often for unused objects that refer to each other.
+
     Args:
         precision: precision of new arrays; `None` leaves it unchanged.
         cache_folder: local folder for compiled programs; "auto" takes the existing setting of JAX
@@ -81,9 +80,7 @@ def configure(
         _add_flags()
     if precision is not None:
         jax.config.update("jax_enable_x64", precision == "float64")
-    if gc.get_threshold()[0] < _ALLOCATIONS:
-        gc.freeze()
-        gc.set_threshold(_ALLOCATIONS, 10, 10)
+    _collect_garbage_less_often()
     _set_cache(cache_folder)
     return configuration()
 
@@ -123,6 +120,13 @@ def for_threads(function: Callable[P, R]) -> Callable[P, R]:
 def _setting(name: str) -> Any:  # types differ between settings
     """Return a setting of JAX, whose attributes are unknown to type checkers."""
     return getattr(jax.config, f"jax_{name}")
+
+
+def _collect_garbage_less_often() -> None:
+    """Spare what was imported: JAX's tracing makes many permanent objects, and each collection visits all."""
+    if gc.get_threshold()[0] < 50_000:
+        gc.freeze()
+        gc.set_threshold(50_000, 50)
 
 
 def _add_flags() -> None:
