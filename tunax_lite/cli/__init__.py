@@ -15,7 +15,7 @@ def main() -> None:
     """Entry point of the `tunax-lite` command."""
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, interrupts.raise_interrupted)  # as Ctrl-C: removes temporary files
-    gc.disable()  # until JAX is imported; otherwise collections take a quarter of the time of a short run
+    gc.disable()  # until JAX is set up; otherwise collections take a quarter of the time of a short run
     from .commands import app
     from .terminal import prepare_terminal
 

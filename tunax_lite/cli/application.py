@@ -100,6 +100,7 @@ def command(
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
                 session.set_up_jax()
+                gc.enable()  # only now: what was imported is exempt
                 if options.get("resume") and options.get("overwrite"):
                     raise session.ConfigError(
                         "expected either --resume or --overwrite, got both; choose one."
@@ -143,7 +144,7 @@ def of_json(value: Any) -> Any:  # JSON
 
 
 def _import_session():
-    """Import JAX and the module `session`, then collect garbage again."""
+    """Import JAX and the module `session`."""
     try:
         import jax  # noqa: F401
     except ValueError as error:  # JAX reads its environment variables when it is imported
@@ -151,5 +152,4 @@ def _import_session():
         raise Exit(2) from None
     from . import session
 
-    gc.enable()
     return session

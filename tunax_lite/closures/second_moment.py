@@ -220,16 +220,16 @@ class SecondMomentClosure(AbstractStability):
         t3, t5 = 2.0 * (1.0 - self.ct4), 2.0 * self.ctt * (1.0 - self.ct5)
         x, y = 2.0 / self.cc1, 1.0 / self.ct1  # 1 / N and 1 / N_t; d0 = 36 / (x³ y²)
         p, strain, scrambling = a5 * t3, a2 * a2 - 3.0 * a3 * a3, t1 * t1 - t2 * t2
-        xy, x_square, quarter = x * y, x * x, 0.25 * y * y
+        xy, x_square, quarter_y_square = x * y, x * x, 0.25 * y * y
         d1 = 7.0 / 3.0 * p * xy + t5 * y
-        d2 = -scrambling * quarter - strain * x_square / 3.0
+        d2 = -scrambling * quarter_y_square - strain * x_square / 3.0
         d3 = (p * ((a2 * t1 - 3.0 * a3 * t2) * y + (a3 * a3 - a2 * a2) * x) - t5 * strain) * x * xy / 3.0
         d4 = (4.0 / 3.0 * p * x + t5) * p * xy * y
-        d5 = strain * scrambling * x_square * quarter / 3.0
+        d5 = strain * scrambling * x_square * quarter_y_square / 3.0
         n0 = a1 * x
         n1 = (p * (2.0 / 9.0 * (6.0 * a1 - a2 - 3.0 * a3) * x - (t1 + t2) * y / 3.0) + a1 * t5) * xy
-        n2 = -n0 * scrambling * quarter
+        n2 = -n0 * scrambling * quarter_y_square
         b0 = t3 * y / 3.0
         b1 = p * b0 * xy
-        b2 = t3 * (n0 * (t1 - t2) * quarter + (a1 * (a2 - 3.0 * a3) / 6.0 - strain / 9.0) * x * xy)
+        b2 = t3 * (n0 * (t1 - t2) * quarter_y_square + (a1 * (a2 - 3.0 * a3) / 6.0 - strain / 9.0) * x * xy)
         return n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5

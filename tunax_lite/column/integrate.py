@@ -195,9 +195,9 @@ def integrate(
 
 @eqx.filter_custom_jvp
 def _all_varied(carry: Carry, constants: PyTree) -> Carry:
-    """Give all numbers of a carry a tangent if any of `constants` has one.
+    """The carry, with a zero tangent for each array without one, if any of the carry or `constants` has one.
 
-    They have one after a step, and JAX linearises a loop again for each number that gets its first there.
+    Most get one in the first step, and JAX linearises a loop again for each that gets its first there.
     """
     return carry
 
@@ -206,7 +206,8 @@ def _all_varied(carry: Carry, constants: PyTree) -> Carry:
 def _(primals, tangents):
     carry, (change, changes) = primals[0], tangents
     # The condition never holds; without it JAX would notice that the tangent is zero.
-    some = next((x for x in jax.tree.leaves(changes) if jnp.ndim(x) == 0), 0.0)
+    smallest = min(jax.tree.leaves(changes), key=jnp.size, default=None)
+    some = 0.0 if smallest is None else jnp.ravel(smallest)[0]
 
     def varied(x, change):
         if change is not None or not eqx.is_inexact_array(x):
