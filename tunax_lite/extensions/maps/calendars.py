@@ -126,10 +126,12 @@ def read_times(
         seconds = np.round((moments - np.datetime64(epoch)) / np.timedelta64(1, "s"), 3)
         records, interval = np.arange(seconds.size), np.median(np.diff(seconds))
     times, intervals = RecordTimes(first, epoch, seconds, records, float(interval), repeats), np.diff(seconds)
-    for before in np.flatnonzero(intervals <= 0.0).tolist():  # the first one raises
+    if (backward := np.flatnonzero(intervals <= 0.0)).size:
+        before = int(backward[0])
         got = f"{times.describe(before + 1)} after {times.describe(before)}"
         raise error_of(first, "times that increase", got, "sort the files, and remove repeated records")
-    for before in np.flatnonzero(intervals > _LONGEST * interval).tolist():
+    if (gaps := np.flatnonzero(intervals > _LONGEST * interval)).size:
+        before = int(gaps[0])
         got = f"none between {times.describe(before)} and {times.describe(before + 1)}"
         raise error_of(first, "records without a gap", got, "add what is missing")
     return times
