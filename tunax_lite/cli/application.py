@@ -100,7 +100,7 @@ def command(
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
                 session.set_up_jax()
-                gc.enable()  # only now: what was imported is exempt
+                gc.enable()  # only now that `configure` has exempted what was imported
                 if options.get("resume") and options.get("overwrite"):
                     raise session.ConfigError(
                         "expected either --resume or --overwrite, got both; choose one."

@@ -197,7 +197,7 @@ def integrate(
 def _all_varied(carry: Carry, constants: PyTree) -> Carry:
     """The carry, with a zero tangent for each array without one, if any of the carry or `constants` has one.
 
-    Most get one in the first step, and JAX linearises a loop again for each that gets its first there.
+    Most arrays get their first tangent in the first step; for each JAX would linearise the loop again.
     """
     return carry
 

@@ -164,6 +164,7 @@ def _cells(file: _File, key: str, n: int, n_halo: int) -> np.ndarray | None:
 
 
 def _halo_cells(file: _File) -> int:
+    """Number of halo cells at each end of the column; 0 without `grid/Hz`."""
     return int(_number(file, "grid/Hz") or 0)
 
 

@@ -55,7 +55,7 @@ def configure(
 ) -> Configuration:
     """Configure JAX before it starts: call this first in a program or notebook; repeated calls are harmless.
 
-    Python's garbage collection also runs less often: it would take a quarter of the time of tracing.
+    Python's garbage collection also runs less often: it would take up to a quarter of the time of tracing.
 
     Args:
         precision: precision of new arrays; `None` leaves it unchanged.
